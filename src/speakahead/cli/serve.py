@@ -1,0 +1,58 @@
+"""`speakahead serve`: the server process."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from pathlib import Path
+
+import uvicorn
+
+from speakahead.assets import locate
+from speakahead.backends.local import LocalBackend
+from speakahead.errors import ModelError
+from speakahead.server.app import create_app
+from speakahead.server.settings import ServerSettings
+from speakahead.session.events import VoiceSettings
+
+
+def serve(
+    host: str, port: int, ahead_s: float | None, voice: str, model: Path | None, threads: int
+) -> None:
+    """Serve until SIGTERM or SIGINT.
+
+    Raises:
+        ModelError: there is no model, or it cannot be loaded.
+    """
+    found = locate(model)  # fails at once, rather than after the port is open
+    logging.getLogger("speakahead").setLevel(logging.INFO)
+    settings = ServerSettings(voice=VoiceSettings(voice), ahead_s=ahead_s)
+
+    async def load() -> LocalBackend:
+        backend = await LocalBackend.load(found.path, threads=threads)
+        backend.language_of(voice)
+        return backend
+
+    failed = False
+
+    def stop() -> None:
+        nonlocal failed
+        failed = True
+        server.should_exit = True
+
+    server = uvicorn.Server(
+        uvicorn.Config(
+            create_app(load, settings, on_load_failure=stop),
+            host=host,
+            port=port,
+            ws="websockets-sansio",
+            ws_max_size=settings.max_message,
+            access_log=False,
+            log_level="info",
+            timeout_graceful_shutdown=25,  # the platform kills 30 s after SIGTERM
+            server_header=False,
+        )
+    )
+    asyncio.run(server.serve())
+    if failed:
+        raise ModelError("The model could not be loaded; the log says why.")

@@ -1,0 +1,41 @@
+"""Where the text of `say` comes from: a fixed text, standard input, or a scripted writer."""
+
+from __future__ import annotations
+
+import asyncio
+import codecs
+import os
+import re
+import sys
+from collections.abc import AsyncIterator
+
+DEMO_REPLY = (
+    "Sure, I can help with that. Your order left our warehouse in Portland on March 3rd, and "
+    "it should be with you by 10am on Friday. It costs $3.50 to change the address. "
+    "Dr. Alvarez signed for the last parcel, so I have kept the same instructions. "
+    "If you would rather pick it up yourself, the shop on Main St. is open until 9:30 pm. "
+    "Would you like me to change anything?"
+)
+
+
+async def fixed(text: str) -> AsyncIterator[str]:
+    """A text that is there already."""
+    yield text
+
+
+async def typed(text: str, words_per_second: float) -> AsyncIterator[str]:
+    """A text that arrives word by word, like a language model's."""
+    for word in re.findall(r"\S+\s*", text):
+        yield word
+        await asyncio.sleep(1 / words_per_second)
+
+
+async def standard_input() -> AsyncIterator[str]:
+    """Standard input, in the pieces in which it comes; bytes that are no UTF-8 are replaced."""
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    descriptor = sys.stdin.fileno()
+    while data := await asyncio.to_thread(os.read, descriptor, 65536):
+        if text := decoder.decode(data):
+            yield text
+    if rest := decoder.decode(b"", final=True):
+        yield rest

@@ -1,0 +1,172 @@
+"""Protocol 1: the messages of the bidirectional route.
+
+In (JSON objects, in text or binary frames):
+
+=========================================================  =====================================
+``{"text", "voice"?, "speed"?, "request_id"?}``            speak this text as one utterance
+``{"type": "delta", "text", "voice"?, "speed"?, ...}``     more text of the utterance being written
+``{"type": "flush"}``                                      that utterance is complete
+``{"type": "close"}``                                      finish what was accepted, then close
+=========================================================  =====================================
+
+Out (text frames, and binary frames of s16le mono at 24 kHz between start and complete):
+
+=========================================================  =====================================
+``{"type": "synthesis_start", "request_id"}``              the utterance's sound follows
+``{"type": "synthesis_complete", "request_id",``           its sound is complete
+``"total_duration_s", "elapsed_s"}``
+``{"type": "error", "request_id", "code", "message",``     the request was refused, or the
+``"retryable"}``                                           utterance ends here; the session goes on
+=========================================================  =====================================
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from speakahead.audio.pcm import to_s16le
+from speakahead.errors import InvalidRequest, SpeakaheadError
+from speakahead.protocol.json import Message, parse_object, validate
+from speakahead.session.events import (
+    Append,
+    Audio,
+    Close,
+    Event,
+    Failed,
+    Flush,
+    Request,
+    Speak,
+    UtteranceCompleted,
+    UtteranceStarted,
+    VoiceSettings,
+)
+
+type Id = Annotated[str, Field(min_length=1, max_length=128)]
+type VoiceName = Annotated[str, Field(min_length=1, max_length=128)]
+
+
+class TextMessage(Message):
+    """``{"text": ...}``, or with ``"type": "text"``."""
+
+    type: Literal["text"] = "text"
+    text: str
+    voice: VoiceName | None = None
+    speed: float | None = None
+    request_id: Id | None = None
+
+
+class DeltaMessage(Message):
+    type: Literal["delta"]
+    text: str
+    voice: VoiceName | None = None
+    speed: float | None = None
+    request_id: Id | None = None
+
+
+class FlushMessage(Message):
+    type: Literal["flush"]
+
+
+class CloseMessage(Message):
+    type: Literal["close"]
+
+
+_MESSAGES: dict[str, type[Message]] = {
+    "text": TextMessage,
+    "delta": DeltaMessage,
+    "flush": FlushMessage,
+    "close": CloseMessage,
+}
+
+
+class RefusedMessage(InvalidRequest):
+    """A message that is no request; ``request_id`` is the one it named, if any."""
+
+    def __init__(self, cause: InvalidRequest, request_id: str | None) -> None:
+        super().__init__(cause.message, code=cause.code)
+        self.request_id = request_id
+
+
+def decode(frame: str | bytes, defaults: VoiceSettings) -> Request:
+    """The request in one frame.
+
+    Raises:
+        RefusedMessage: with code ``invalid_encoding``, ``invalid_json``, ``unknown_type`` or
+            ``invalid_request``.
+    """
+    value: dict[str, Any] = {}
+    try:
+        value = parse_object(frame)
+        return _request(value, defaults)
+    except InvalidRequest as invalid:
+        named = value.get("request_id")
+        known = named if isinstance(named, str) and 0 < len(named) <= 128 else None
+        raise RefusedMessage(invalid, known) from None
+
+
+def _request(value: dict[str, Any], defaults: VoiceSettings) -> Request:
+    kind = value.get("type", "text")
+    model = _MESSAGES.get(kind) if isinstance(kind, str) else None
+    if model is None:
+        raise InvalidRequest(
+            f"The message type is unknown; send one of {', '.join(_MESSAGES)}.",
+            code="unknown_type",
+        )
+    match validate(model, value):
+        case TextMessage() as m:
+            return Speak(m.text, settings(m.voice, m.speed, defaults), m.request_id)
+        case DeltaMessage() as m:
+            return Append(m.text, settings(m.voice, m.speed, defaults), m.request_id)
+        case FlushMessage():
+            return Flush()
+        case _:
+            return Close()
+
+
+def settings(voice: str | None, speed: float | None, defaults: VoiceSettings) -> VoiceSettings:
+    """Settings of a request, with the defaults where it is silent.
+
+    Raises:
+        InvalidRequest: the speed is out of range.
+    """
+    return VoiceSettings(
+        defaults.voice if voice is None else voice, defaults.speed if speed is None else speed
+    )
+
+
+def encode(event: Event) -> str | bytes | None:
+    """The frame for an event: str for a text frame, bytes for a binary one, None for none."""
+    match event:
+        case Audio(samples=samples):
+            return to_s16le(samples)
+        case UtteranceStarted(utterance=utterance):
+            return json.dumps({"type": "synthesis_start", "request_id": utterance})
+        case UtteranceCompleted():
+            return json.dumps(
+                {
+                    "type": "synthesis_complete",
+                    "request_id": event.utterance,
+                    "total_duration_s": round(event.duration_s, 4),
+                    "elapsed_s": round(event.elapsed_s, 4),
+                }
+            )
+        case Failed(utterance=utterance, error=error):
+            return encode_error(utterance, error)
+        case _:
+            return None
+
+
+def encode_error(request_id: str | None, error: SpeakaheadError) -> str:
+    """The frame for an error that belongs to a request, or to none."""
+    return json.dumps(
+        {
+            "type": "error",
+            "request_id": request_id,
+            "code": error.code,
+            "message": error.message,
+            "retryable": error.retryable,
+        }
+    )

@@ -1,0 +1,322 @@
+"""Which window is decoded next: the only place that owns threads.
+
+Every listener of speech has a ``Stream``. A stream is a queue of jobs (sentences) and a model of
+its listener: when all the sound delivered so far will have been played. That moment is the
+deadline of the stream's next step (phonemes and prosody of a sentence, or one window of sound),
+and the worker always takes the step with the earliest deadline. So a new utterance, whose listener
+hears nothing yet, goes ahead of windows that are needed only in a second; and nobody is decoded
+so far ahead that others run dry.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from speakahead.audio.pcm import SAMPLE_RATE, silence
+from speakahead.errors import SpeakaheadError, SynthesisFailed
+from speakahead.kokoro.engine import Engine, Plan, WordTiming
+from speakahead.text.phonemes import Phonemes
+
+_log = logging.getLogger(__name__)
+
+_PROSODY_LEAD_S = 0.2
+"""A sentence that has not begun is due this much earlier: its prosody comes before its sound."""
+
+
+class Policy(StrEnum):
+    """DEADLINE: earliest playback deadline first. FIFO: whole sentences in order, the yardstick."""
+
+    DEADLINE = "deadline"
+    FIFO = "fifo"
+
+
+class PhonemeSource(Protocol):
+    """The text side: spoken form and phonemes of a sentence (see ``text.frontend``)."""
+
+    def phonemes(self, text: str, start: int, language: str) -> list[Phonemes]: ...
+
+
+class Listener(Protocol):
+    """Takes the results of a job. Called on a worker thread, and must return at once."""
+
+    def began(self, words: tuple[WordTiming, ...]) -> None: ...
+    def audio(self, samples: NDArray[np.float32]) -> None: ...
+    def done(self) -> None: ...
+    def failed(self, error: SpeakaheadError) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One sentence to speak; ``start`` is its position in the source text."""
+
+    text: str
+    start: int
+    language: str
+    voice: str
+    speed: float
+    pause_s: float
+    listener: Listener
+
+
+@dataclass(slots=True)
+class Counters:
+    """What the scheduler has done so far.
+
+    A window is late when its listener had nothing left to play before it came, although the
+    utterance had begun; ``min_slack_s`` is the smallest time that was left.
+    """
+
+    windows: int = 0
+    late_windows: int = 0
+    min_slack_s: float = float("inf")
+    failures: int = 0
+    busy_s: float = 0.0
+    audio_s: float = 0.0
+
+
+@dataclass(slots=True)
+class _Began:
+    words: tuple[WordTiming, ...]
+
+
+type _Step = _Began | NDArray[np.float32] | None
+
+
+@dataclass(slots=True, eq=False)
+class _Queued:
+    job: Job
+    submitted_at: float
+    steps: Iterator[_Step] | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Stream:
+    """One listener's queue. Made by ``Scheduler.open``; every method may be called anywhere."""
+
+    _scheduler: Scheduler[Plan]
+    _ahead_s: float | None
+    _max_unsent: int
+    _queue: deque[_Queued] = field(default_factory=deque)
+    _busy: bool = False
+    _generation: int = 0
+    _plays_until: float = float("-inf")
+    _unsent: int = 0
+
+    def submit(self, job: Job) -> None:
+        """Queue a sentence behind the stream's earlier ones."""
+        self._scheduler._submit(self, job)
+
+    def sent(self, samples: int) -> None:
+        """The listener's door has passed on so many samples: room for as many more."""
+        self._scheduler._sent(self, samples)
+
+    def cancel(self) -> None:
+        """Drop all jobs. After this returns, no listener of theirs is called again."""
+        self._scheduler._cancel(self)
+
+    def close(self) -> None:
+        """Cancel, and forget the stream."""
+        self._scheduler._close(self)
+
+    def _deadline(self) -> float:
+        head = self._queue[0]
+        due = max(self._plays_until, head.submitted_at)
+        return due if head.steps is not None else due - _PROSODY_LEAD_S
+
+    def _ready_at(self, now: float) -> float:
+        """From when on the stream's next step may run; infinity while it may not."""
+        if self._busy or not self._queue or self._unsent >= self._max_unsent:
+            return float("inf")
+        return now if self._ahead_s is None else self._plays_until - self._ahead_s
+
+
+class Scheduler[P: Plan]:
+    """Decodes windows for all streams on a few worker threads."""
+
+    def __init__(
+        self,
+        engine: Engine[P],
+        text: PhonemeSource,
+        *,
+        policy: Policy = Policy.DEADLINE,
+        workers: int = 1,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.counters = Counters()
+        self._engine = engine
+        self._text = text
+        self._policy = policy
+        self._clock = clock
+        self._streams: set[Stream] = set()
+        self._changed = threading.Condition()
+        self._closing = False
+        self._threads = [
+            threading.Thread(target=self._work, name=f"speakahead-worker-{i}", daemon=True)
+            for i in range(workers)
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def open(self, *, ahead_s: float | None = None, max_unsent_s: float = 10.0) -> Stream:
+        """A new stream.
+
+        Args:
+            ahead_s: decode no further than this ahead of real-time playback; None: no limit.
+            max_unsent_s: sound that may wait to be passed on; bounds memory for a slow reader.
+        """
+        stream = Stream(self, ahead_s, round(max_unsent_s * SAMPLE_RATE))  # type: ignore[arg-type]
+        with self._changed:
+            if self._closing:
+                raise SynthesisFailed("The server is shutting down.")
+            self._streams.add(stream)
+        return stream
+
+    @property
+    def streams(self) -> int:
+        """How many streams are open."""
+        return len(self._streams)
+
+    def close(self, timeout_s: float = 5.0) -> None:
+        """Drop all work and end the worker threads."""
+        with self._changed:
+            self._closing = True
+            for stream in self._streams:
+                self._drop(stream)
+            self._streams.clear()
+            self._changed.notify_all()
+        for thread in self._threads:
+            thread.join(timeout_s)
+
+    # -- called through Stream -----------------------------------------------------------------
+
+    def _submit(self, stream: Stream, job: Job) -> None:
+        with self._changed:
+            if stream not in self._streams:
+                raise SynthesisFailed("The stream is closed.")
+            stream._queue.append(_Queued(job, self._clock()))
+            self._changed.notify()
+
+    def _sent(self, stream: Stream, samples: int) -> None:
+        with self._changed:
+            stream._unsent = max(0, stream._unsent - samples)
+            self._changed.notify()
+
+    def _cancel(self, stream: Stream) -> None:
+        with self._changed:
+            self._drop(stream)
+
+    def _close(self, stream: Stream) -> None:
+        with self._changed:
+            self._drop(stream)
+            self._streams.discard(stream)
+
+    def _drop(self, stream: Stream) -> None:
+        stream._queue.clear()
+        stream._generation += 1
+        stream._unsent = 0
+        stream._plays_until = float("-inf")
+
+    # -- worker threads ------------------------------------------------------------------------
+
+    def _work(self) -> None:
+        while (picked := self._pick()) is not None:
+            stream, queued, generation = picked
+            began_at = self._clock()
+            failure: SpeakaheadError | None = None
+            step: _Step = None
+            finished = False
+            try:
+                if queued.steps is None:
+                    queued.steps = self._steps(queued.job)
+                step = next(queued.steps)
+            except StopIteration:
+                finished = True
+            except SpeakaheadError as error:
+                failure = error
+            except Exception as error:  # the worker must outlive any fault of an engine
+                _log.error("synthesis failed: %s", type(error).__name__, exc_info=error)
+                failure = SynthesisFailed("This sentence could not be synthesised.")
+            with self._changed:
+                stream._busy = False
+                self.counters.busy_s += self._clock() - began_at
+                if stream._generation == generation:
+                    self._settle(stream, queued, step, finished, failure)
+                self._changed.notify()
+
+    def _pick(self) -> tuple[Stream, _Queued, int] | None:
+        """Wait for the step that is to run next; None when closing."""
+        with self._changed:
+            while not self._closing:
+                now = self._clock()
+                ready_at = {stream: stream._ready_at(now) for stream in self._streams}
+                ready = [stream for stream, at in ready_at.items() if at <= now]
+                if ready:
+                    stream = min(ready, key=self._urgency)
+                    stream._busy = True
+                    return stream, stream._queue[0], stream._generation
+                soonest = min(ready_at.values(), default=float("inf"))
+                self._changed.wait(None if soonest == float("inf") else soonest - now)
+            return None
+
+    def _urgency(self, stream: Stream) -> float:
+        if self._policy is Policy.FIFO:
+            return stream._queue[0].submitted_at
+        return stream._deadline()
+
+    def _steps(self, job: Job) -> Iterator[_Step]:
+        """Speak a sentence; each step is short, and the worker may switch streams after it."""
+        sound = False
+        for phonemes in self._text.phonemes(job.text, job.start, job.language):
+            plan = self._engine.plan(phonemes, job.voice, job.speed)
+            if plan.samples == 0:
+                continue
+            yield _Began(plan.words)
+            for window in plan.windows:
+                sound = True
+                yield self._engine.decode(plan, window)
+        if sound and job.pause_s > 0:
+            yield silence(job.pause_s)
+
+    def _settle(
+        self,
+        stream: Stream,
+        queued: _Queued,
+        step: _Step,
+        finished: bool,
+        failure: SpeakaheadError | None,
+    ) -> None:
+        """Pass a step's outcome on. Holds the lock, so nothing comes after ``cancel`` returns."""
+        listener = queued.job.listener
+        if failure is not None:
+            self.counters.failures += 1
+            stream._queue.popleft()
+            listener.failed(failure)
+        elif finished:
+            stream._queue.popleft()
+            listener.done()
+        elif isinstance(step, _Began):
+            listener.began(step.words)
+        elif step is not None:
+            self._count(stream, queued, len(step))
+            listener.audio(step)
+
+    def _count(self, stream: Stream, queued: _Queued, samples: int) -> None:
+        now = self._clock()
+        self.counters.windows += 1
+        self.counters.audio_s += samples / SAMPLE_RATE
+        if stream._plays_until > queued.submitted_at:  # the listener had been promised more
+            slack = stream._plays_until - now
+            self.counters.min_slack_s = min(self.counters.min_slack_s, slack)
+            self.counters.late_windows += slack < 0
+        stream._plays_until = max(stream._plays_until, now) + samples / SAMPLE_RATE
+        stream._unsent += samples

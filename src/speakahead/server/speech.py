@@ -1,0 +1,182 @@
+"""Speech as an HTTP answer: shared by every door that takes a whole text and returns sound."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Literal
+
+from starlette.requests import HTTPConnection, Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from speakahead.audio import wav
+from speakahead.audio.pcm import SAMPLE_RATE, to_s16le
+from speakahead.backends.local import LocalBackend, LocalStream
+from speakahead.errors import NotReady, SpeakaheadError, SynthesisFailed, TextTooLong
+from speakahead.server.settings import ServerSettings
+from speakahead.session.events import Audio, Failed, Speak, UtteranceCompleted, VoiceSettings
+
+type AudioFormat = Literal["wav", "pcm"]
+
+MEDIA_TYPES: dict[str, str] = {
+    "wav": "audio/wav",
+    "pcm": f"audio/L16; rate={SAMPLE_RATE}; channels=1",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SpeechRequest:
+    """A text to be spoken, and how its sound is to be returned."""
+
+    text: str
+    settings: VoiceSettings
+    format: AudioFormat = "wav"
+    stream: bool = True
+
+
+def ready_backend(connection: HTTPConnection) -> LocalBackend:
+    """The back end.
+
+    Raises:
+        NotReady: the model is still being loaded.
+    """
+    backend: LocalBackend | None = connection.app.state.speech.backend
+    if backend is None:
+        raise NotReady("The model is still being loaded.", retry_after_s=2.0)
+    return backend
+
+
+def server_settings(connection: HTTPConnection) -> ServerSettings:
+    """The settings that the application was made with."""
+    settings: ServerSettings = connection.app.state.speech.settings
+    return settings
+
+
+async def read_body(request: Request) -> bytes:
+    """The request's body, bounded.
+
+    Raises:
+        TextTooLong: it has more bytes than ``ServerSettings.max_body``.
+    """
+    limit = server_settings(request).max_body
+    body = bytearray()
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > limit:
+            raise TextTooLong(f"A request body may hold {limit:,} bytes.")
+    return bytes(body)
+
+
+async def speak(request: Request, speech: SpeechRequest) -> Response:
+    """Speak over HTTP: the answer begins with the first sound, not after the whole text.
+
+    Raises:
+        SpeakaheadError: nothing has been sent yet, so the caller can answer with a status.
+    """
+    stream = ready_backend(request).open(speech.settings, name="http")
+    try:
+        await stream.send(Speak(speech.text))
+        await stream.end_input()
+        settings = server_settings(request)
+        async with asyncio.timeout(settings.first_audio_timeout_s):
+            sound = _sound(stream)
+            first = await anext(sound, b"")
+            if not speech.stream:
+                rest = b"".join([first, *[piece async for piece in sound]])
+                await stream.aclose()
+                return _whole(speech, rest)
+    except TimeoutError:
+        await stream.aclose()
+        raise SynthesisFailed("The sound was not ready in time.", retry_after_s=5.0) from None
+    except BaseException:
+        await stream.aclose()
+        raise
+    return StreamedSpeech(speech.format, first, sound, stream, settings.send_timeout_s)
+
+
+async def _sound(stream: LocalStream) -> AsyncIterator[bytes]:
+    """s16le pieces of the stream's only utterance.
+
+    Raises:
+        SpeakaheadError: the utterance failed.
+    """
+    async for event in stream:
+        match event:
+            case Audio(samples=samples):
+                yield to_s16le(samples)
+            case Failed(error=error):
+                raise error
+            case UtteranceCompleted():
+                return
+
+
+def _whole(speech: SpeechRequest, sound: bytes) -> Response:
+    head = wav.header(len(sound)) if speech.format == "wav" else b""
+    return Response(
+        head + sound,
+        media_type=MEDIA_TYPES[speech.format],
+        headers={"X-Audio-Duration": f"{len(sound) / 2 / SAMPLE_RATE:.3f}"},
+    )
+
+
+class StreamedSpeech(Response):
+    """Sends sound as it comes; stops the speech when the client leaves or stops reading.
+
+    A failure after the first sound cannot change the status any more. The answer is then left
+    incomplete on purpose, so that the client sees a broken transfer and not a short text.
+    """
+
+    def __init__(
+        self,
+        audio_format: AudioFormat,
+        first: bytes,
+        sound: AsyncIterator[bytes],
+        stream: LocalStream,
+        send_timeout_s: float,
+    ) -> None:
+        self.status_code = 200
+        self.background = None
+        self.media_type = MEDIA_TYPES[audio_format]
+        self.init_headers({"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
+        self._first = (wav.header() if audio_format == "wav" else b"") + first
+        self._sound = sound
+        self._stream = stream
+        self._send_timeout_s = send_timeout_s
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        sending = asyncio.create_task(self._send_all(send))
+        leaving = asyncio.create_task(_client_left(receive))
+        try:
+            await asyncio.wait({sending, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in (sending, leaving):
+                task.cancel()
+            await asyncio.gather(sending, leaving, return_exceptions=True)
+            await self._stream.aclose()
+
+    async def _send_all(self, send: Send) -> None:
+        await send(
+            {
+                "type": "http.response.start",
+                "status": self.status_code,
+                "headers": self.raw_headers,
+            }
+        )
+        await self._send(send, self._first)
+        try:
+            async for piece in self._sound:
+                await self._send(send, piece)
+        except (SpeakaheadError, TimeoutError):
+            return
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def _send(self, send: Send, piece: bytes) -> None:
+        async with asyncio.timeout(self._send_timeout_s):
+            await send({"type": "http.response.body", "body": piece, "more_body": True})
+
+
+async def _client_left(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass

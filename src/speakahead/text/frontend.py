@@ -1,0 +1,42 @@
+"""The text room's front: a sentence of the source in, phonemes for the engine out."""
+
+from __future__ import annotations
+
+from speakahead.text.g2p import canonical_language, phonemizer_for, split_phonemes
+from speakahead.text.phonemes import Phonemes
+from speakahead.text.spans import SpannedText
+from speakahead.text.spoken import spoken_form
+
+
+class FrontEnd:
+    """Reads sentences as a person would, and writes them down in Kokoro's alphabet.
+
+    Args:
+        limit: the most phonemes in one piece, 1 to 510. The model takes 510; shorter pieces keep
+            the time to the first sound short.
+
+    It keeps no state between sentences, and may be called from any thread.
+    """
+
+    def __init__(self, limit: int = 400) -> None:
+        if not 1 <= limit <= 510:
+            raise ValueError("the limit of phonemes must be 1 to 510")
+        self._limit = limit
+
+    def phonemes(self, text: str, start: int, language: str) -> list[Phonemes]:
+        """The phonemes of one sentence, in pieces that the model can take.
+
+        Args:
+            text: the sentence as it stands in the source.
+            start: the position of its first character in the source; spans of words count on it.
+            language: a BCP 47 tag ("en-us").
+
+        Returns:
+            The pieces in order; none where nothing can be spoken (only marks, say).
+
+        Raises:
+            UnsupportedLanguage: the language cannot be spoken.
+        """
+        tag = canonical_language(language)
+        spoken = spoken_form(SpannedText.verbatim(text, start), tag)
+        return split_phonemes(phonemizer_for(tag).phonemize(spoken), self._limit)

@@ -1,0 +1,126 @@
+"""The command line as a user runs it."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+import wave
+from pathlib import Path
+
+import pytest
+
+from speakahead.cli.check import SENTENCES
+from tests.conftest import Server
+
+
+def run(*arguments: str, stdin: str | None = None) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        [sys.executable, "-m", "speakahead", *arguments],
+        input=None if stdin is None else stdin.encode(),
+        stdin=subprocess.DEVNULL if stdin is None else None,
+        capture_output=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def test_say_writes_a_wav_file_and_a_time_line(tmp_path: Path) -> None:
+    target = tmp_path / "hello.wav"
+    done = run("say", "Hello there. How are you?", "-o", str(target), "--timeline")
+    assert done.returncode == 0, done.stderr
+    with wave.open(str(target)) as file:
+        assert 2.4 < file.getnframes() / file.getframerate() < 3.6
+    printed = done.stderr.decode()
+    assert "Hello there." in printed
+    assert "First sound at" in printed
+
+
+def test_say_speaks_standard_input_while_it_is_written() -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "speakahead", "say", "-", "-o", "-"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(b"Hello there. And th")
+    process.stdin.flush()
+    first = process.stdout.read(44 + 4800)  # blocks until a sentence has been spoken
+    assert first[:4] == b"RIFF"
+    assert any(first[44:])
+    process.stdin.write("is is the end, café".encode()[:-1])
+    process.stdin.flush()
+    time.sleep(0.05)
+    process.stdin.write("é.".encode()[1:])  # the rest of a character that was cut in two
+    process.stdin.close()
+    rest = process.stdout.read()
+    assert process.wait(60) == 0
+    assert len(first + rest) / 48000 > 2.5
+
+
+def test_say_says_when_there_is_nothing_to_say(tmp_path: Path) -> None:
+    done = run("say", "-", "-o", str(tmp_path / "x.wav"), stdin="  \n")
+    assert done.returncode == 0
+    assert b"nothing to say" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["say", "Hi.", "-v", "nobody", "-o", "x.wav"], "There is no such voice"),
+        (["say", "Hi.", "--speed", "9", "-o", "x.wav"], "speed must be"),
+        (["say", "Hi.", "-o", "/nonexistent/x.wav"], "cannot be written"),
+        (["voices", "--model", "/nonexistent"], "models pull"),
+        (["models", "pull", "--from", "/nonexistent", "--to", "y"], "existing directory"),
+    ],
+)
+def test_errors_are_one_line(arguments: list[str], message: str, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "speakahead", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        cwd=tmp_path,
+    )
+    assert done.returncode == 1
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.skipif(os.path.exists("/dev/snd"), reason="there may be a sound device here")
+def test_without_a_sound_device_say_tells_what_to_do() -> None:
+    done = run("say", "Hi.")
+    assert done.returncode == 1
+    assert b"no sound device" in done.stderr
+
+
+def test_voices() -> None:
+    rows = json.loads(run("voices", "--json").stdout)
+    assert len(rows) == 54
+    heart = next(row for row in rows if row["name"] == "af_heart")
+    assert (heart["language"], heart["sex"], heart["available"]) == ("en-us", "female", True)
+    assert not next(row for row in rows if row["name"] == "jf_alpha")["available"]
+
+
+def test_check_against_a_server(server: Server) -> None:
+    done = run("check", server.url)
+    printed = done.stdout.decode()
+    assert done.returncode == 0, printed
+    for sentence in SENTENCES:
+        assert sentence in printed
+    assert "bytes" in printed
+
+
+def test_check_against_something_else(server: Server) -> None:
+    done = run("check", server.url + "/nowhere")
+    assert done.returncode == 1
+    assert b"FAILED" in done.stdout
+
+
+def test_help_fits_a_screen() -> None:
+    printed = run("--help").stdout.decode()
+    assert len(printed.splitlines()) <= 24
+    assert all(len(line) <= 80 for line in printed.splitlines())

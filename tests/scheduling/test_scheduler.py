@@ -1,0 +1,256 @@
+"""The scheduler with an engine of known cost and a clock that the test moves."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from speakahead.audio.pcm import SAMPLE_RATE
+from speakahead.errors import InvalidRequest, SpeakaheadError, SynthesisFailed
+from speakahead.kokoro.engine import Window, WordTiming
+from speakahead.scheduling.scheduler import Job, Policy, Scheduler, Stream
+from speakahead.text.phonemes import Phonemes
+
+WINDOW = SAMPLE_RATE // 2
+
+
+@dataclass(frozen=True)
+class FakePlan:
+    name: str
+    windows: tuple[Window, ...]
+    words: tuple[WordTiming, ...] = ()
+
+    @property
+    def samples(self) -> int:
+        return self.windows[-1].end if self.windows else 0
+
+
+class FakeEngine:
+    """Half a second of sound a window; as many windows as the text has letters."""
+
+    voices = ("v",)
+
+    def __init__(self) -> None:
+        self.decoded: list[str] = []
+        self.gate = threading.Semaphore(0)
+        self.entered = threading.Semaphore(0)
+
+    def plan(self, phonemes: Phonemes, voice: str, speed: float) -> FakePlan:
+        if phonemes.text == "explode":
+            raise RuntimeError("secret words")
+        if phonemes.text == "refuse":
+            raise InvalidRequest("Not this.")
+        windows = [Window(i * WINDOW, (i + 1) * WINDOW) for i in range(len(phonemes.text))]
+        return FakePlan(phonemes.text[0], tuple(windows))
+
+    def decode(self, plan: FakePlan, window: Window) -> NDArray[np.float32]:
+        self.entered.release()
+        assert self.gate.acquire(timeout=10)
+        self.decoded.append(f"{plan.name}{window.start // WINDOW}")
+        return np.ones(window.end - window.start, np.float32)
+
+    def warm(self) -> None:
+        pass
+
+    def let(self, windows: int) -> None:
+        """Allow so many more windows, and wait until they are decoded."""
+        want = len(self.decoded) + windows
+        self.gate.release(windows)
+        wait_for(lambda: len(self.decoded) >= want)
+
+
+class FakeText:
+    def phonemes(self, text: str, start: int, language: str) -> list[Phonemes]:
+        return [Phonemes(text, (), language)] if text else []
+
+
+@dataclass
+class Recorder:
+    """A listener that writes down what it hears."""
+
+    heard: list[str] = field(default_factory=list)
+    samples: int = 0
+    errors: list[SpeakaheadError] = field(default_factory=list)
+
+    def began(self, words: tuple[WordTiming, ...]) -> None:
+        self.heard.append("began")
+
+    def audio(self, samples: NDArray[np.float32]) -> None:
+        self.heard.append("audio")
+        self.samples += len(samples)
+
+    def done(self) -> None:
+        self.heard.append("done")
+
+    def failed(self, error: SpeakaheadError) -> None:
+        self.heard.append("failed")
+        self.errors.append(error)
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 10
+    while not condition():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.001)
+
+
+@dataclass
+class Clock:
+    now: float = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@dataclass
+class Rig:
+    engine: FakeEngine
+    clock: Clock
+    scheduler: Scheduler[FakePlan]
+
+    def submit(self, stream: Stream, text: str, pause_s: float = 0.0) -> Recorder:
+        recorder = Recorder()
+        stream.submit(Job(text, 0, "en-us", "v", 1.0, pause_s, recorder))
+        return recorder
+
+
+def make_rig(policy: Policy = Policy.DEADLINE) -> Iterator[Rig]:
+    engine, clock = FakeEngine(), Clock()
+    scheduler: Scheduler[FakePlan] = Scheduler(engine, FakeText(), policy=policy, clock=clock)
+    yield Rig(engine, clock, scheduler)
+    engine.gate.release(1000)
+    scheduler.close()
+
+
+@pytest.fixture
+def rig() -> Iterator[Rig]:
+    yield from make_rig()
+
+
+@pytest.fixture
+def fifo() -> Iterator[Rig]:
+    yield from make_rig(Policy.FIFO)
+
+
+def test_a_job_is_spoken_with_its_pause(rig: Rig) -> None:
+    heard = rig.submit(rig.scheduler.open(), "ab", pause_s=0.25)
+    rig.engine.let(2)
+    wait_for(lambda: heard.heard[-1:] == ["done"])
+    assert heard.heard == ["began", "audio", "audio", "audio", "done"]
+    assert heard.samples == 2 * WINDOW + SAMPLE_RATE // 4
+
+
+def test_nothing_to_say_is_done_without_sound_or_pause(rig: Rig) -> None:
+    heard = rig.submit(rig.scheduler.open(), "", pause_s=0.25)
+    wait_for(lambda: heard.heard == ["done"])
+
+
+def test_a_new_utterance_goes_ahead_of_windows_that_are_needed_later(rig: Rig) -> None:
+    long, new = rig.scheduler.open(), rig.scheduler.open()
+    rig.submit(long, "aaaaaa")
+    rig.engine.let(3)  # a is 1.5 s ahead of its listener, and its 4th window is under way
+    for _ in range(4):
+        assert rig.engine.entered.acquire(timeout=5)
+    rig.submit(new, "bb")
+    rig.engine.let(5)
+    assert rig.engine.decoded == ["a0", "a1", "a2", "a3", "b0", "b1", "a4", "a5"]
+
+
+def test_fifo_finishes_the_earlier_sentence_first(fifo: Rig) -> None:
+    long, new = fifo.scheduler.open(), fifo.scheduler.open()
+    fifo.submit(long, "aaaa")
+    fifo.engine.let(1)
+    fifo.clock.now += 0.1
+    fifo.submit(new, "b")
+    fifo.engine.let(4)
+    assert fifo.engine.decoded == ["a0", "a1", "a2", "a3", "b0"]
+
+
+def test_a_stream_gets_no_further_ahead_than_allowed(rig: Rig) -> None:
+    stream = rig.scheduler.open(ahead_s=1.2)
+    rig.submit(stream, "aaaaaa")
+    rig.engine.gate.release(100)
+    wait_for(lambda: len(rig.engine.decoded) == 3)  # 0, 0.5 and 1.0 s ahead are below 1.2
+    time.sleep(0.05)
+    assert len(rig.engine.decoded) == 3
+    rig.clock.now += 0.5
+    stream.sent(0)  # wakes the worker, as any change does
+    wait_for(lambda: len(rig.engine.decoded) == 4)
+
+
+def test_sound_that_nobody_takes_holds_the_stream_back(rig: Rig) -> None:
+    stream = rig.scheduler.open(max_unsent_s=1.0)
+    rig.submit(stream, "aaaaaa")
+    rig.engine.gate.release(100)
+    wait_for(lambda: len(rig.engine.decoded) == 2)
+    time.sleep(0.05)
+    assert len(rig.engine.decoded) == 2
+    stream.sent(WINDOW)
+    wait_for(lambda: len(rig.engine.decoded) == 3)
+
+
+def test_cancel_drops_the_window_that_is_being_decoded(rig: Rig) -> None:
+    stream = rig.scheduler.open()
+    heard = rig.submit(stream, "aaaa")
+    queued = rig.submit(stream, "bbbb")
+    assert rig.engine.entered.acquire(timeout=5)
+    stream.cancel()
+    rig.engine.gate.release(1)
+    later = rig.submit(stream, "c")
+    rig.engine.gate.release(1)
+    wait_for(lambda: later.heard[-1:] == ["done"])
+    assert heard.heard == ["began"]
+    assert queued.heard == []
+    assert rig.engine.decoded == ["a0", "c0"]
+
+
+@pytest.mark.parametrize(("text", "code"), [("explode", "synthesis_failed"), ("refuse", None)])
+def test_a_failing_job_is_reported_and_the_next_one_works(
+    rig: Rig, text: str, code: str | None
+) -> None:
+    stream = rig.scheduler.open()
+    bad, good = rig.submit(stream, text), rig.submit(stream, "g")
+    rig.engine.let(1)
+    wait_for(lambda: good.heard[-1:] == ["done"])
+    (error,) = bad.errors
+    assert "secret" not in error.message
+    assert error.code == (code or "invalid_request")
+
+
+def test_late_windows_are_counted(rig: Rig) -> None:
+    stream = rig.scheduler.open()
+    heard = rig.submit(stream, "aaa")
+    rig.engine.let(1)
+    wait_for(lambda: "audio" in heard.heard)
+    rig.clock.now += 0.2
+    rig.engine.let(1)
+    wait_for(lambda: rig.scheduler.counters.windows == 2)
+    assert rig.scheduler.counters.late_windows == 0
+    assert rig.scheduler.counters.min_slack_s == pytest.approx(0.3)
+    rig.clock.now += 2.0
+    rig.engine.let(1)
+    wait_for(lambda: rig.scheduler.counters.windows == 3)
+    assert rig.scheduler.counters.late_windows == 1
+
+
+def test_a_closed_stream_takes_no_job(rig: Rig) -> None:
+    stream = rig.scheduler.open()
+    stream.close()
+    assert rig.scheduler.streams == 0
+    with pytest.raises(SynthesisFailed):
+        rig.submit(stream, "a")
+
+
+def test_closing_ends_the_threads() -> None:
+    engine = FakeEngine()
+    before = threading.active_count()
+    scheduler: Scheduler[FakePlan] = Scheduler(engine, FakeText(), workers=3)
+    assert threading.active_count() == before + 3
+    scheduler.close()
+    assert threading.active_count() == before
+    with pytest.raises(SynthesisFailed):
+        scheduler.open()
