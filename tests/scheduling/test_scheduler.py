@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from speakahead.audio.pcm import SAMPLE_RATE
 from speakahead.errors import InvalidRequest, SpeakaheadError, SynthesisFailed
 from speakahead.kokoro.engine import Window, WordTiming
-from speakahead.scheduling.scheduler import Job, Policy, Scheduler, Stream
+from speakahead.scheduling.jobs import Job
+from speakahead.scheduling.scheduler import Policy, Scheduler, Stream
 from speakahead.text.phonemes import Phonemes
 
 WINDOW = SAMPLE_RATE // 2
@@ -118,9 +119,11 @@ class Rig:
         return recorder
 
 
-def make_rig(policy: Policy = Policy.DEADLINE) -> Iterator[Rig]:
+def make_rig(policy: Policy = Policy.DEADLINE, cost: float = 0.01) -> Iterator[Rig]:
     engine, clock = FakeEngine(), Clock()
-    scheduler: Scheduler[FakePlan] = Scheduler(engine, FakeText(), policy=policy, clock=clock)
+    scheduler: Scheduler[FakePlan] = Scheduler(
+        engine, FakeText(), policy=policy, patience_s=2.0, expected_cost=cost, clock=clock
+    )
     yield Rig(engine, clock, scheduler)
     engine.gate.release(1000)
     scheduler.close()
@@ -134,6 +137,12 @@ def rig() -> Iterator[Rig]:
 @pytest.fixture
 def fifo() -> Iterator[Rig]:
     yield from make_rig(Policy.FIFO)
+
+
+@pytest.fixture
+def busy_rig() -> Iterator[Rig]:
+    """A machine that can keep one stream on time, and no more."""
+    yield from make_rig(cost=3.0)
 
 
 def test_a_job_is_spoken_with_its_pause(rig: Rig) -> None:
@@ -254,3 +263,46 @@ def test_closing_ends_the_threads() -> None:
     assert threading.active_count() == before
     with pytest.raises(SynthesisFailed):
         scheduler.open()
+
+
+def test_an_utterance_waits_rather_than_make_another_late(busy_rig: Rig) -> None:
+    first, second = busy_rig.scheduler.open(), busy_rig.scheduler.open()
+    busy_rig.submit(first, "a" * 30)
+    busy_rig.engine.let(1)
+    waiting = busy_rig.submit(second, "b" * 30)
+    busy_rig.engine.let(3)
+    assert busy_rig.engine.decoded == ["a0", "a1", "a2", "a3"]
+    assert waiting.heard == []
+    first.cancel()
+    busy_rig.engine.gate.release(2)
+    wait_for(lambda: "b0" in busy_rig.engine.decoded)
+
+
+def test_an_utterance_that_waited_too_long_is_refused(busy_rig: Rig) -> None:
+    first, second = busy_rig.scheduler.open(), busy_rig.scheduler.open()
+    speaking = busy_rig.submit(first, "a" * 30)
+    busy_rig.engine.let(1)
+    waiting = busy_rig.submit(second, "b" * 30)
+    busy_rig.clock.now += 2.5
+    busy_rig.engine.let(1)
+    wait_for(lambda: waiting.heard == ["failed"])
+    (error,) = waiting.errors
+    assert error.code == "overloaded"
+    assert error.retryable
+    assert error.retry_after_s is not None
+    assert error.retry_after_s >= 1.0
+    assert busy_rig.scheduler.counters.refused == 1
+    assert speaking.errors == []
+
+
+def test_a_stream_that_is_heard_is_never_refused(busy_rig: Rig) -> None:
+    first, second = busy_rig.scheduler.open(), busy_rig.scheduler.open()
+    busy_rig.submit(first, "aaa")
+    busy_rig.engine.let(3)
+    more = busy_rig.submit(first, "c" * 30)  # while its listener still hears the first
+    waiting = busy_rig.submit(second, "b" * 30)
+    busy_rig.clock.now += 1.0
+    busy_rig.engine.let(2)
+    assert busy_rig.engine.decoded[3:] == ["c0", "c1"]
+    assert more.errors == []
+    assert waiting.heard == []

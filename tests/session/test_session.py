@@ -254,6 +254,12 @@ def test_the_pause_depends_on_how_the_sentence_ended() -> None:
     assert [w.pause_s for w in work_off(session)] == [3.0, 1.0, 1.0]
 
 
+def test_a_block_of_code_is_not_read_aloud() -> None:
+    session = new_session()
+    session.receive(Speak("Run this:\n```sh\nmake demo\n```\nThen listen."), now=0.0)
+    assert [w.sentence.text for w in work_off(session)] == ["Run this:", "Then listen."]
+
+
 def test_utterances_without_a_name_get_different_ones() -> None:
     session = Session(language_of, name="s")
     session.receive(Speak("One."), now=0.0)

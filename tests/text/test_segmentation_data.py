@@ -37,7 +37,7 @@ def test_report_counts_and_groups(tmp_path: Path) -> None:
     path = tmp_path / "small.jsonl"
     path.write_text("\n".join(json.dumps(row) for row in rows) + "\n\n", encoding="utf-8")
     report = run(tmp_path, splits=5)
-    result = report.as_dict()["files"]["small"]
+    result = report.as_dict()["files"]["small.jsonl"]
     assert {k: result[k] for k in ("cases", "exact", "exact_share", "split_invariant")} == {
         "cases": 3,
         "exact": 2,
@@ -47,7 +47,7 @@ def test_report_counts_and_groups(tmp_path: Path) -> None:
     assert result["groups"]["en"]["exact"] == 1
     assert result["groups"]["fr"]["exact"] == 1
     assert result["inexact"] == ["b"]
-    assert "small" in report.table()
+    assert "small.jsonl" in report.table()
     assert "66.7%" in report.table()
 
 
@@ -64,7 +64,7 @@ def test_report_sets_apart_what_is_not_verbatim_or_not_pursued(tmp_path: Path) -
     ]
     lines = [json.dumps({"lang": "en", "set": "golden", **row}) for row in rows]
     (tmp_path / "golden.jsonl").write_text("\n".join(lines), encoding="utf-8")
-    groups = run(tmp_path, splits=1).files["golden"].groups
+    groups = run(tmp_path, splits=1).files["golden.jsonl"].groups
     assert {name: tally.cases for name, tally in groups.items()} == {
         "golden en": 3,
         "verbatim": 2,

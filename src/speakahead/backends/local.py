@@ -30,7 +30,8 @@ from speakahead.assets import Voices, locate
 from speakahead.errors import SpeakaheadError
 from speakahead.kokoro.engine import Plan, WordTiming
 from speakahead.kokoro.loading import load_engine
-from speakahead.scheduling.scheduler import Job, Policy, Scheduler, Stream
+from speakahead.scheduling.jobs import Job
+from speakahead.scheduling.scheduler import Policy, Scheduler, Stream
 from speakahead.session import Limits, Session, SessionState
 from speakahead.session.events import (
     Append,
@@ -76,6 +77,8 @@ class LocalBackend:
         threads: int = 2,
         workers: int = 1,
         policy: Policy = Policy.DEADLINE,
+        whole: bool = False,
+        patience_s: float | None = 5.0,
         limits: Limits | None = None,
         pauses: Pauses | None = None,
     ) -> LocalBackend:
@@ -86,6 +89,8 @@ class LocalBackend:
             threads: threads of one inference.
             workers: inferences at a time.
             policy: order of the work.
+            whole: decode whole sentences (the yardstick).
+            patience_s: see ``Scheduler``.
             limits: limits of every session.
             pauses: silence after sentences.
 
@@ -97,10 +102,10 @@ class LocalBackend:
             found = locate(model)
             voices = Voices(found.path)
             warm("en-us")
-            engine = load_engine(found, voices, threads=threads)
+            engine = load_engine(found, voices, threads=threads, whole=whole)
             engine.warm()
             scheduler: Scheduler[Plan] = Scheduler(
-                engine, FrontEnd(), policy=policy, workers=workers
+                engine, FrontEnd(), policy=policy, workers=workers, patience_s=patience_s
             )
             return LocalBackend(scheduler, voices, limits=limits, pauses=pauses)
 

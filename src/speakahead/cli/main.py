@@ -10,6 +10,7 @@ import json
 import logging
 import os
 import sys
+from enum import StrEnum
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated
@@ -36,6 +37,16 @@ Model = Annotated[
     Path | None, typer.Option("--model", help="Model directory, if not the usual one.")
 ]
 Threads = Annotated[int, typer.Option(min=1, help="Threads of one inference.")]
+
+
+class Pace(StrEnum):
+    REALTIME = "realtime"
+    FAST = "fast"
+
+
+class Scheduling(StrEnum):
+    DEADLINE = "deadline"
+    FIFO = "fifo"
 
 
 @app.command()
@@ -79,19 +90,36 @@ def serve(
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on.")] = 8080,
     pace: Annotated[
-        str, typer.Option(help="realtime: a session gets at most --ahead seconds ahead; or fast.")
-    ] = "realtime",
+        Pace, typer.Option(help="realtime: a session gets at most --ahead seconds ahead.")
+    ] = Pace.REALTIME,
     ahead: Annotated[float, typer.Option(min=0.5, help="Seconds ahead of playback.")] = 5.0,
+    scheduler: Annotated[
+        Scheduling, typer.Option(help="fifo: whole sentences in order, for comparison.")
+    ] = Scheduling.DEADLINE,
+    patience: Annotated[
+        float,
+        typer.Option(min=0.0, help="Seconds an utterance waits on a full server; then refused."),
+    ] = 5.0,
     voice: Voice = "af_heart",
     model: Model = None,
     threads: Threads = 2,
+    workers: Annotated[int, typer.Option(min=1, help="Windows decoded at a time.")] = 1,
 ) -> None:
     """Serve speech: Amazon SageMaker AI's routes and OpenAI's speech API."""
     from speakahead.cli import serve as command
+    from speakahead.scheduling.scheduler import Policy
 
-    if pace not in ("realtime", "fast"):
-        raise typer.BadParameter("choose realtime or fast", param_hint="--pace")
-    command.serve(host, port, ahead if pace == "realtime" else None, voice, model, threads)
+    command.serve(
+        host,
+        port,
+        ahead_s=ahead if pace is Pace.REALTIME else None,
+        policy=Policy(scheduler.value),
+        patience_s=patience,
+        voice=voice,
+        model=model,
+        threads=threads,
+        workers=workers,
+    )
 
 
 @app.command()
@@ -130,6 +158,14 @@ def pull(
 
 
 @models.command()
+def prepare(model: Model = None) -> None:
+    """Cut the weights into the parts that streaming needs; `pull` does this too."""
+    from speakahead.cli import models as command
+
+    command.prepare(model)
+
+
+@models.command()
 def path(model: Model = None) -> None:
     """Print the model directory in use."""
     from speakahead.assets import locate
@@ -154,6 +190,42 @@ def segmentation(
     from speakahead.bench.segmentation import run
 
     report = run(data)
+    print(json.dumps(report.as_dict(), indent=1) if json_output else report.table())
+
+
+@bench.command()
+def latency(
+    repeats: Annotated[int, typer.Option(min=1, help="Runs of each sentence and side.")] = 10,
+    sentences: Annotated[
+        int, typer.Option(min=0, help="Sentences played back to back for the late windows.")
+    ] = 200,
+    json_output: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+    model: Model = None,
+    threads: Threads = 2,
+) -> None:
+    """Time to first sound and real-time factor, against kokoro-onnx in the same run."""
+    from speakahead.bench.latency import run
+
+    report = run(model, threads=threads, repeats=repeats, back_to_back=sentences)
+    print(json.dumps(report.as_dict(), indent=1) if json_output else report.table())
+
+
+@bench.command()
+def load(
+    sessions: Annotated[
+        list[int] | None, typer.Option(min=1, help="Sessions at a time; may be repeated.")
+    ] = None,
+    seconds: Annotated[float, typer.Option(min=1, help="Seconds under each load.")] = 60.0,
+    json_output: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+    model: Model = None,
+    threads: Threads = 2,
+    workers: Annotated[int, typer.Option(min=1, help="Windows decoded at a time.")] = 1,
+) -> None:
+    """Conversations against real servers: first sound, late frames, refusals."""
+    from speakahead.bench.load import run
+
+    options = ["--threads", str(threads), "--workers", str(workers)]
+    report = run(sessions or [1, 4, 8], seconds=seconds, model=model, serve_options=options)
     print(json.dumps(report.as_dict(), indent=1) if json_output else report.table())
 
 

@@ -11,15 +11,28 @@ import uvicorn
 from speakahead.assets import locate
 from speakahead.backends.local import LocalBackend
 from speakahead.errors import ModelError
+from speakahead.scheduling.scheduler import Policy
 from speakahead.server.app import create_app
 from speakahead.server.settings import ServerSettings
 from speakahead.session.events import VoiceSettings
 
 
 def serve(
-    host: str, port: int, ahead_s: float | None, voice: str, model: Path | None, threads: int
+    host: str,
+    port: int,
+    *,
+    ahead_s: float | None,
+    policy: Policy,
+    patience_s: float | None,
+    voice: str,
+    model: Path | None,
+    threads: int,
+    workers: int,
 ) -> None:
     """Serve until SIGTERM or SIGINT.
+
+    With ``Policy.FIFO`` whole sentences are decoded in the order in which they came, as servers
+    without windows do: the yardstick of the benchmarks.
 
     Raises:
         ModelError: there is no model, or it cannot be loaded.
@@ -29,7 +42,14 @@ def serve(
     settings = ServerSettings(voice=VoiceSettings(voice), ahead_s=ahead_s)
 
     async def load() -> LocalBackend:
-        backend = await LocalBackend.load(found.path, threads=threads)
+        backend = await LocalBackend.load(
+            found.path,
+            threads=threads,
+            workers=workers,
+            policy=policy,
+            whole=policy is Policy.FIFO,
+            patience_s=patience_s,
+        )
         backend.language_of(voice)
         return backend
 

@@ -34,7 +34,9 @@ FEATURES = 4
 _REFERENCE = np.array([0.2, 0.25, 0.55, 0.1])  # about what a sentence of 2.5 s has
 _FRAMES = 10.0  # unit of the inverse length: 0.25 s
 _RIDGE = 3e-3
+_TYPICAL = "typical"  # no voice: the average of all
 _SMALLEST_VARIANCE = 0.02  # of the reference's; shorter inputs than calibrated may ask for less
+_LEAST_OF_TYPICAL = 0.25
 _SMALLEST_DEVIATION = 1e-4
 
 _SILENCE = [SoundClass.HEAD, SoundClass.TAIL, SoundClass.PAUSE]
@@ -159,7 +161,10 @@ def fit(
     penalty = np.diag([1e-9] + [_RIDGE * len(distance)] * FEATURES)
     solve = np.linalg.solve(design.T @ design + penalty, design.T)
     base, base_square = (solve @ mean)[0], (solve @ square)[0]
-    deviation = np.sqrt(np.maximum(base_square - base * base, _SMALLEST_DEVIATION**2))
+    # A channel that is almost still at the reference would be measured in too small a unit.
+    typical = np.maximum(square - mean * mean, 0.0).mean(axis=0)
+    variance = np.maximum(base_square - base * base, _LEAST_OF_TYPICAL * typical)
+    deviation = np.sqrt(np.maximum(variance, _SMALLEST_DEVIATION**2))
     normal_first = (mean - base) / deviation
     normal_second = (square - 2 * base * mean + base * base) / deviation**2 - 1.0
     start = np.zeros((2, FEATURES, mean.shape[1])) if prior is None else prior.astype(np.float64)
@@ -199,6 +204,11 @@ class Calibrations:
             data = self._read(f"{voice}.npz")
             self._loaded[voice] = None if data is None else VoiceModel.parse(data)
         return self._loaded[voice]
+
+    def typical_slopes(self) -> Floats | None:
+        """Slopes averaged over the package's voices: what to expect of a new one."""
+        typical = self.load(_TYPICAL)
+        return None if typical is None else typical.slopes
 
     def add(self, voice: str, model: VoiceModel) -> None:
         """Use ``model`` from now on, and keep it in the user's directory if there is one."""

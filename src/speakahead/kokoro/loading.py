@@ -2,13 +2,64 @@
 
 from __future__ import annotations
 
+import logging
+import os
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
-from speakahead.assets import ModelDirectory, Voices
+from speakahead.assets import ModelDirectory, Voices, cache_directory
 from speakahead.kokoro.engine import Engine
+from speakahead.kokoro.prepare import is_prepared, prepare, prepared_directory
 from speakahead.kokoro.whole import WholeEngine
+from speakahead.kokoro.windowed import WindowedEngine
+
+_log = logging.getLogger(__name__)
+
+_PREPARED = "prepared"
 
 
-def load_engine(model: ModelDirectory, voices: Voices, *, threads: int) -> Engine[Any]:
-    """Load the engine of a model directory."""
-    return WholeEngine(model.weights, voices, threads=threads)
+def load_engine(
+    model: ModelDirectory, voices: Voices, *, threads: int, whole: bool = False
+) -> Engine[Any]:
+    """Load the engine of a model directory.
+
+    Args:
+        model: where the weights lie. Parts that are not prepared yet are prepared first, which
+            takes some seconds; nothing is downloaded.
+        voices: the voice packs.
+        threads: threads of one inference.
+        whole: decode whole sentences with the published export (the yardstick).
+
+    Raises:
+        ModelError: the weights are absent or damaged.
+    """
+    if whole:
+        return WholeEngine(model.weights, voices, threads=threads)
+    parts = find_prepared(model)
+    if parts is None:
+        _log.warning("preparing the model; `speakahead models prepare` does this beforehand")
+        parts = prepare_parts(model)
+    return WindowedEngine(parts, voices, threads=threads)
+
+
+def find_prepared(model: ModelDirectory) -> Path | None:
+    """The prepared parts of a model, beside its weights or in the user's cache."""
+    for cache in _caches(model):
+        parts = prepared_directory(model.weights, cache)
+        if is_prepared(parts):
+            return parts
+    return None
+
+
+def prepare_parts(
+    model: ModelDirectory, progress: Callable[[str, float], None] | None = None
+) -> Path:
+    """Prepare a model's parts beside its weights, or in the cache where that is read-only."""
+    beside, cached = _caches(model)
+    cache = beside if os.access(model.path, os.W_OK) else cached
+    return prepare(model.weights, cache, progress)
+
+
+def _caches(model: ModelDirectory) -> tuple[Path, Path]:
+    return model.path / _PREPARED, cache_directory() / _PREPARED

@@ -40,6 +40,8 @@ from typing import Any
 
 import numpy as np
 import onnx
+import onnxruntime as ort
+from numpy.typing import NDArray
 from onnx import helper
 
 from speakahead.errors import ModelCorrupt, ModelNotFound
@@ -234,8 +236,6 @@ def _affine_model(graph: Graph, sites: list[Site]) -> onnx.ModelProto:
 
 def _channels(affine: Path, sites: list[Site]) -> list[int]:
     """Channels of each site, from one run of the affine part."""
-    import onnxruntime as ort
-
     session = ort.InferenceSession(os.fspath(affine), providers=["CPUExecutionProvider"])
     (sizes,) = session.run(["sizes"], {"style_decoder": np.zeros((1, 128), np.float32)})
     position = iter(int(size) for size in np.asarray(sizes))
@@ -378,4 +378,17 @@ def _write_source(graph: Graph, path: Path) -> None:
         linear=graph.array(linear.input[1]).reshape(-1),
         bias=graph.array("decoder.decoder.generator.m_source.l_linear.bias"),
         basis=graph.array(_BASIS)[:, 0, :],
+        silence=_silent_step(graph),
     )
+
+
+def _silent_step(graph: Graph) -> NDArray[np.float32]:
+    """What the export's source is in the middle of an unvoiced stretch: float32 [22]."""
+    part = graph.cut([Port(_F0, "f0", FLOAT, (1, 1, "units"))], {_SOURCE: "source"})
+    session = ort.InferenceSession(
+        part.SerializeToString(), providers=["CPUExecutionProvider"]
+    )
+    units = 8
+    (source,) = session.run(["source"], {"f0": np.zeros((1, 1, units), np.float32)})
+    step: NDArray[np.float32] = np.asarray(source)[0, :, units // 2 * STEPS_PER_UNIT]
+    return step

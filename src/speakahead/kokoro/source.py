@@ -43,17 +43,19 @@ class SourceConstants:
         linear: float32 [9], mixes the harmonics.
         bias: float32 [1].
         basis: float32 [22, 20], inverse STFT frames of real, then imaginary bins.
+        silence: float32 [22], what the export makes of a step without voice.
     """
 
     linear: Floats
     bias: Floats
     basis: Floats
+    silence: Floats
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> SourceConstants:
         """Read what preparation wrote as ``source.npz``."""
         with np.load(path) as stored:
-            return cls(stored["linear"], stored["bias"], stored["basis"])
+            return cls(stored["linear"], stored["bias"], stored["basis"], stored["silence"])
 
 
 def _forward_basis() -> tuple[Floats, Floats]:
@@ -75,12 +77,15 @@ class HarmonicSource:
     def __init__(self, constants: SourceConstants, f0: NDArray[np.floating]) -> None:
         """``f0`` is in Hz, one value for each unit: [units], at least one."""
         self._constants = constants
-        self._f0 = np.asarray(f0, np.float64)
-        cycles = self._f0[:, None] * np.arange(1, _HARMONICS + 1) / _RATE
-        # The phase at the middle of each unit. Summing in double precision keeps it exact over
-        # the longest utterance, and makes it independent of where a window starts.
-        phase = np.cumsum(cycles - np.floor(cycles), axis=0) * (2 * np.pi * SAMPLES_PER_UNIT)
-        self._phase: NDArray[np.float64] = phase
+        self._f0 = np.asarray(f0, np.float32)
+        cycles = self._f0[:, None] * np.arange(1, _HARMONICS + 1, dtype=np.float32)
+        cycles /= np.float32(_RATE)
+        # The phase at the middle of each unit, in single precision like the export's: its rounding
+        # is audible to the network as a little noise, which it expects.
+        turns = np.cumsum(cycles - np.floor(cycles), axis=0, dtype=np.float32)
+        phase = turns * np.float32(2) * np.float32(np.pi) * np.float32(SAMPLES_PER_UNIT)
+        self._rest = np.tanh(np.float32(constants.bias[0]))
+        self._phase: Floats = phase
 
     @property
     def units(self) -> int:
@@ -101,8 +106,13 @@ class HarmonicSource:
             signal = np.concatenate([signal, signal[-2 : -2 - _HALF : -1]])
         frames = sliding_window_view(signal, _SIZE)[::_HOP]
         real, imaginary = frames @ _COSINE, frames @ _SINE
+        imaginary[:, 0] = 0.0  # as it is but for rounding, which would turn the phase over
         polar = [np.sqrt(real * real + imaginary * imaginary), np.arctan2(imaginary, real)]
-        return np.ascontiguousarray(np.concatenate(polar, axis=1).T)
+        source = np.concatenate(polar, axis=1)
+        # Where the source is silent all but two bins are rounding noise, their phases included.
+        # The network reads phases, so the noise has to be the export's own.
+        source[(frames == self._rest).all(axis=1)] = self._constants.silence
+        return np.ascontiguousarray(source.T)
 
     def _signal(self, first: int, last: int) -> Floats:
         """Samples ``[first, last)`` of the excitation."""
@@ -112,12 +122,13 @@ class HarmonicSource:
         place = np.clip((sample + 0.5) / SAMPLES_PER_UNIT - 0.5, 0, self.units - 1)
         left = np.minimum(place.astype(np.int64), max(self.units - 2, 0))
         right = np.minimum(left + 1, self.units - 1)
-        weight = (place - left)[:, None]
+        weight = (place - left).astype(np.float32)[:, None]
         phase = self._phase[left] * (1 - weight) + self._phase[right] * weight
-        wave = np.sin(np.remainder(phase, 2 * np.pi).astype(np.float32)) * np.float32(_AMPLITUDE)
+        wave = np.sin(phase) * np.float32(_AMPLITUDE)
         wave *= (self._f0[unit] > VOICED_ABOVE_HZ)[:, None]
-        mixed: Floats = np.tanh(wave @ self._constants.linear + self._constants.bias)
-        return mixed.astype(np.float32, copy=False)
+        mixed = wave @ self._constants.linear + self._constants.bias
+        signal: Floats = np.tanh(mixed.astype(np.float32, copy=False))
+        return signal
 
 
 def inverse_stft(constants: SourceConstants, spectrum: Floats) -> Floats:

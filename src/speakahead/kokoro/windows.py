@@ -1,6 +1,6 @@
 """Which units of an utterance are decoded in which window; pure arithmetic.
 
-The sound of a unit depends on its neighbours only: the generator looks 8 units (100 ms) to both
+The sound of a unit depends on its neighbours only: the generator looks 9 units (110 ms) to both
 sides, its last stage 2, and the decoder blocks before it 12 frames (300 ms). A window that is
 decoded with that much context joins its neighbours without a seam.
 
@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-UNIT_CONTEXT = 8
+UNIT_CONTEXT = 9
 INNER_CONTEXT = 2
 FRAME_CONTEXT = 12
 UNITS_PER_FRAME = 2

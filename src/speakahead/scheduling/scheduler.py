@@ -6,6 +6,9 @@ deadline of the stream's next step (phonemes and prosody of a sentence, or one w
 and the worker always takes the step with the earliest deadline. So a new utterance, whose listener
 hears nothing yet, goes ahead of windows that are needed only in a second; and nobody is decoded
 so far ahead that others run dry.
+
+When the machine cannot keep one more utterance on time, that utterance waits for admission rather
+than making the others late (see ``admission``), and is refused when it has waited too long.
 """
 
 from __future__ import annotations
@@ -17,15 +20,15 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from speakahead.audio.pcm import SAMPLE_RATE, silence
-from speakahead.errors import SpeakaheadError, SynthesisFailed
+from speakahead.errors import Overloaded, SpeakaheadError, SynthesisFailed
 from speakahead.kokoro.engine import Engine, Plan, WordTiming
-from speakahead.text.phonemes import Phonemes
+from speakahead.scheduling.admission import Demand, feasible
+from speakahead.scheduling.jobs import Job, PhonemeSource
 
 _log = logging.getLogger(__name__)
 
@@ -33,39 +36,24 @@ _PROSODY_LEAD_S = 0.2
 """A sentence that has not begun is due this much earlier: its prosody comes before its sound."""
 
 
+_SECONDS_A_CHARACTER = 0.07
+"""How long a character of text sounds, about; used until a sentence's prosody is known."""
+
+_ADMISSION_LEAD_S = 0.35
+"""A new utterance is admitted if its sound can begin this late and then be on time."""
+
+_COST_MEMORY_S = 20.0
+"""Seconds of sound over which the measured cost is averaged."""
+
+_RECHECK_S = 0.05
+"""How often a waiting utterance is looked at again while no window is finished."""
+
+
 class Policy(StrEnum):
     """DEADLINE: earliest playback deadline first. FIFO: whole sentences in order, the yardstick."""
 
     DEADLINE = "deadline"
     FIFO = "fifo"
-
-
-class PhonemeSource(Protocol):
-    """The text side: spoken form and phonemes of a sentence (see ``text.frontend``)."""
-
-    def phonemes(self, text: str, start: int, language: str) -> list[Phonemes]: ...
-
-
-class Listener(Protocol):
-    """Takes the results of a job. Called on a worker thread, and must return at once."""
-
-    def began(self, words: tuple[WordTiming, ...]) -> None: ...
-    def audio(self, samples: NDArray[np.float32]) -> None: ...
-    def done(self) -> None: ...
-    def failed(self, error: SpeakaheadError) -> None: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Job:
-    """One sentence to speak; ``start`` is its position in the source text."""
-
-    text: str
-    start: int
-    language: str
-    voice: str
-    speed: float
-    pause_s: float
-    listener: Listener
 
 
 @dataclass(slots=True)
@@ -80,6 +68,7 @@ class Counters:
     late_windows: int = 0
     min_slack_s: float = float("inf")
     failures: int = 0
+    refused: int = 0
     busy_s: float = 0.0
     audio_s: float = 0.0
 
@@ -87,6 +76,7 @@ class Counters:
 @dataclass(slots=True)
 class _Began:
     words: tuple[WordTiming, ...]
+    samples: int
 
 
 type _Step = _Began | NDArray[np.float32] | None
@@ -96,6 +86,8 @@ type _Step = _Began | NDArray[np.float32] | None
 class _Queued:
     job: Job
     submitted_at: float
+    remaining_s: float
+    """Seconds of sound that are still to come, estimated from the text at first."""
     steps: Iterator[_Step] | None = None
 
 
@@ -111,6 +103,7 @@ class Stream:
     _generation: int = 0
     _plays_until: float = float("-inf")
     _unsent: int = 0
+    _admitted: bool = False
 
     def submit(self, job: Job) -> None:
         """Queue a sentence behind the stream's earlier ones."""
@@ -133,6 +126,9 @@ class Stream:
         due = max(self._plays_until, head.submitted_at)
         return due if head.steps is not None else due - _PROSODY_LEAD_S
 
+    def _demand(self, now: float) -> Demand:
+        return Demand(self._plays_until - now, sum(queued.remaining_s for queued in self._queue))
+
     def _ready_at(self, now: float) -> float:
         """From when on the stream's next step may run; infinity while it may not."""
         if self._busy or not self._queue or self._unsent >= self._max_unsent:
@@ -150,9 +146,27 @@ class Scheduler[P: Plan]:
         *,
         policy: Policy = Policy.DEADLINE,
         workers: int = 1,
+        patience_s: float | None = 5.0,
+        expected_cost: float = 0.45,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        """Start the worker threads.
+
+        Args:
+            engine: decodes.
+            text: makes phonemes.
+            policy: the order of the work.
+            workers: windows decoded at a time, each on a thread of its own.
+            patience_s: how long an utterance waits for admission before it is refused with
+                ``Overloaded``; 0 refuses at once, None waits for ever.
+            expected_cost: worker seconds for a second of sound, until it has been measured.
+            clock: seconds, monotonic.
+        """
         self.counters = Counters()
+        self._workers = workers
+        self._patience_s = patience_s
+        self._cost = expected_cost
+        self._unaccounted_s = 0.0  # worker time since sound came last
         self._engine = engine
         self._text = text
         self._policy = policy
@@ -203,7 +217,11 @@ class Scheduler[P: Plan]:
         with self._changed:
             if stream not in self._streams:
                 raise SynthesisFailed("The stream is closed.")
-            stream._queue.append(_Queued(job, self._clock()))
+            guess_s = len(job.text) * _SECONDS_A_CHARACTER / job.speed + job.pause_s
+            now = self._clock()
+            if not stream._queue and stream._plays_until <= now:
+                stream._admitted = False  # its last utterance has been played
+            stream._queue.append(_Queued(job, now, guess_s))
             self._changed.notify()
 
     def _sent(self, stream: Stream, samples: int) -> None:
@@ -225,6 +243,7 @@ class Scheduler[P: Plan]:
         stream._generation += 1
         stream._unsent = 0
         stream._plays_until = float("-inf")
+        stream._admitted = False
 
     # -- worker threads ------------------------------------------------------------------------
 
@@ -249,6 +268,7 @@ class Scheduler[P: Plan]:
             with self._changed:
                 stream._busy = False
                 self.counters.busy_s += self._clock() - began_at
+                self._unaccounted_s += self._clock() - began_at
                 if stream._generation == generation:
                     self._settle(stream, queued, step, finished, failure)
                 self._changed.notify()
@@ -259,14 +279,42 @@ class Scheduler[P: Plan]:
             while not self._closing:
                 now = self._clock()
                 ready_at = {stream: stream._ready_at(now) for stream in self._streams}
-                ready = [stream for stream, at in ready_at.items() if at <= now]
+                ready = sorted((s for s, at in ready_at.items() if at <= now), key=self._urgency)
+                for stream in ready:
+                    if self._admit(stream, now):
+                        stream._busy = True
+                        return stream, stream._queue[0], stream._generation
+                soonest = min((at for at in ready_at.values() if at > now), default=float("inf"))
                 if ready:
-                    stream = min(ready, key=self._urgency)
-                    stream._busy = True
-                    return stream, stream._queue[0], stream._generation
-                soonest = min(ready_at.values(), default=float("inf"))
+                    soonest = min(soonest, now + _RECHECK_S)
                 self._changed.wait(None if soonest == float("inf") else soonest - now)
             return None
+
+    def _admit(self, stream: Stream, now: float) -> bool:
+        """Whether the stream may be worked on; refuses what has waited for too long.
+
+        A stream is admitted for as long as it has sound to play or work to do, so that an
+        utterance that has begun is never held up by later ones.
+        """
+        if stream._admitted or self._policy is Policy.FIFO:
+            return True
+        others = [s._demand(now) for s in self._streams if s._admitted and s is not stream]
+        demands = [*others, Demand(_ADMISSION_LEAD_S, stream._demand(now).remaining_s)]
+        if not others or feasible(demands, cost=self._cost, workers=self._workers):
+            stream._admitted = True
+            return True
+        waited = now - stream._queue[0].submitted_at
+        if self._patience_s is not None and waited >= self._patience_s:
+            self.counters.refused += 1
+            queued = stream._queue.popleft()
+            longest = max(d.ahead_s + d.remaining_s for d in others)
+            queued.job.listener.failed(
+                Overloaded(
+                    "The server speaks for as many as it can keep on time; try again later.",
+                    retry_after_s=max(1.0, longest),
+                )
+            )
+        return False
 
     def _urgency(self, stream: Stream) -> float:
         if self._policy is Policy.FIFO:
@@ -280,7 +328,7 @@ class Scheduler[P: Plan]:
             plan = self._engine.plan(phonemes, job.voice, job.speed)
             if plan.samples == 0:
                 continue
-            yield _Began(plan.words)
+            yield _Began(plan.words, plan.samples)
             for window in plan.windows:
                 sound = True
                 yield self._engine.decode(plan, window)
@@ -305,6 +353,7 @@ class Scheduler[P: Plan]:
             stream._queue.popleft()
             listener.done()
         elif isinstance(step, _Began):
+            queued.remaining_s = step.samples / SAMPLE_RATE + queued.job.pause_s
             listener.began(step.words)
         elif step is not None:
             self._count(stream, queued, len(step))
@@ -318,5 +367,10 @@ class Scheduler[P: Plan]:
             slack = stream._plays_until - now
             self.counters.min_slack_s = min(self.counters.min_slack_s, slack)
             self.counters.late_windows += slack < 0
-        stream._plays_until = max(stream._plays_until, now) + samples / SAMPLE_RATE
+        seconds = samples / SAMPLE_RATE
+        stream._plays_until = max(stream._plays_until, now) + seconds
         stream._unsent += samples
+        queued.remaining_s = max(0.0, queued.remaining_s - seconds)
+        weight = min(1.0, seconds / _COST_MEMORY_S)
+        self._cost += weight * (self._unaccounted_s / seconds - self._cost)
+        self._unaccounted_s = 0.0

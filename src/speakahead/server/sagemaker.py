@@ -14,7 +14,7 @@ from typing import Literal
 
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.websockets import WebSocket, WebSocketDisconnect
+from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketDisconnected
 
 from speakahead.backends.local import LocalStream
 from speakahead.errors import (
@@ -40,6 +40,7 @@ _log = logging.getLogger(__name__)
 
 _TRY_AGAIN_LATER = 1013
 _POLICY_VIOLATION = 1008
+_CLIENT_LEFT = (WebSocketDisconnect, WebSocketDisconnected)
 
 
 class Invocation(Message):
@@ -86,14 +87,17 @@ async def bidirectional_stream(socket: WebSocket) -> None:
     writing = asyncio.create_task(_write(socket, stream, settings))
     try:
         await asyncio.wait({reading, writing}, return_when=asyncio.FIRST_COMPLETED)
-        if reading.done() and stream.closed and reading.exception() is None:
-            await writing  # the client said close: what was accepted is still spoken
+        if not writing.done() and reading.exception() is None:
+            await asyncio.wait({writing})  # the client said close: the rest is still spoken
     finally:
         for task in (reading, writing):
             task.cancel()
-        await asyncio.gather(reading, writing, return_exceptions=True)
+        outcomes = await asyncio.gather(reading, writing, return_exceptions=True)
         await stream.aclose()
         _log.info("session %s ended", session_id)
+        for outcome in outcomes:
+            if isinstance(outcome, Exception) and not isinstance(outcome, _CLIENT_LEFT):
+                _log.error("session %s failed", session_id, exc_info=outcome)
 
 
 async def _read(socket: WebSocket, stream: LocalStream, settings: ServerSettings) -> None:
@@ -132,8 +136,9 @@ async def _write(socket: WebSocket, stream: LocalStream, settings: ServerSetting
                     async with asyncio.timeout(1.0):
                         await socket.close(_POLICY_VIOLATION)
                 return
-    async with asyncio.timeout(settings.send_timeout_s):
-        await socket.close()
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(settings.send_timeout_s):
+            await socket.close()
 
 
 async def _send(socket: WebSocket, frame: str | bytes, settings: ServerSettings) -> None:

@@ -89,7 +89,9 @@ async def speak(request: Request, speech: SpeechRequest) -> Response:
                 return _whole(speech, rest)
     except TimeoutError:
         await stream.aclose()
-        raise SynthesisFailed("The sound was not ready in time.", retry_after_s=5.0) from None
+        raise SynthesisFailed(
+            "The sound was not ready in time; ask for a stream, or send less text."
+        ) from None
     except BaseException:
         await stream.aclose()
         raise

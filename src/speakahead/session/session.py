@@ -293,7 +293,8 @@ class Session:
         utterance.ended = True
 
     def _take(self, utterance: _Utterance, sentences: list[Sentence]) -> None:
-        utterance.waiting.extend(sentences)
+        # A block of code is shown, not read aloud.
+        utterance.waiting.extend(sentence for sentence in sentences if not sentence.fenced)
         self._events += [SentenceReady(utterance.id, sentence) for sentence in sentences]
 
     def _start(self, utterance: _Utterance) -> None:

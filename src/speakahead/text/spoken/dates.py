@@ -41,7 +41,8 @@ _ALWAYS_YEAR_BEFORE = re.compile(
     r"|q[1-4]|class of|quarter|of)[ \-,]{1,2}$"
 )
 _QUANTITY_AFTER = re.compile(
-    r" (?:[a-z]{3,}s|people|men|women|children|of|more|other|percent|fish|sheep|feet)\b(?<!was)(?<!has)(?<!his)(?<!this)"
+    r" (?:[a-z]{3,}s|people|men|women|children|of|more|other|percent|fish|sheep|feet)\b(?<!was)"
+    r"(?<!has)(?<!his)(?<!this)"
 )
 _QUANTITY_BEFORE = re.compile(
     r"(?i)\b(?:about|over|under|than|nearly|almost|around|exactly|least|most|total|these|those|all"
@@ -50,10 +51,9 @@ _QUANTITY_BEFORE = re.compile(
 
 
 def _stop(match: re.Match[str]) -> str:
-    """The last stop of "p.m." where it is also that of the sentence."""
-    after = match.string[match.end() : match.end() + 4]
-    ends = re.match(r"[\"')]*(?:$| [A-Z])", after) is not None
-    return "." if match[0].endswith(".") and ends else ""
+    """The last stop of "p.m." where the sentence ends as well."""
+    after = match.string[match.end() : match.end() + 4].strip("\"')")
+    return "." if match[0].endswith(".") and not after else ""
 
 
 def rules(language: str) -> tuple[Rule, ...]:
@@ -175,12 +175,9 @@ def rules(language: str) -> tuple[Rule, ...]:
         if not 1000 <= int(first) <= 2100:
             return None
         if len(last) == 2:
-            if (
-                int(last) <= int(first[2:])
-                or 0 < int(last) < 13 < 20
-                and match[0][4] == "-"
-                and (int(last) != int(first[2:]) + 1)
-            ):
+            # "2024-05" is a month, "2024-25" the year after.
+            follows = int(last) == int(first[2:]) + 1
+            if int(last) <= int(first[2:]) or (int(last) < 13 and not follows):
                 return None
             return f"{year(int(first), language)} to {year(int(last), language)}"
         if not int(first) < int(last) <= 2200:
@@ -216,9 +213,7 @@ def rules(language: str) -> tuple[Rule, ...]:
         ),
         rule(
             rf"\b({choice(_MONTH_NUMBER)})\.? ?[-–] ?({choice(_MONTH_NUMBER)})\b",
-            lambda m: (
-                f"{_MONTHS[_MONTH_NUMBER[m[1]] - 1]} to {_MONTHS[_MONTH_NUMBER[m[2]] - 1]}"
-            ),
+            lambda m: f"{_MONTHS[_MONTH_NUMBER[m[1]] - 1]} to {_MONTHS[_MONTH_NUMBER[m[2]] - 1]}",
             CAPITALS,
             "-–",
         ),
@@ -228,7 +223,7 @@ def rules(language: str) -> tuple[Rule, ...]:
             CAPITALS,
         ),
         rule(
-            rf"\b(Jan|Feb|Apr|Aug|Sept?|Oct|Nov|Dec)\b(?:\.|(?=[ ,–-]))",
+            r"\b(Jan|Feb|Apr|Aug|Sept?|Oct|Nov|Dec)\b(?:\.|(?=[ ,–-]))",
             lambda m: _MONTHS[_MONTH_NUMBER[m[1]] - 1],
             CAPITALS,
         ),

@@ -20,7 +20,7 @@ def rules(british: bool) -> tuple[Rule, ...]:
         *money.rules(language),
         *units.rules(language),
         *words.titles(language),
-        *words.abbreviations(language),
+        *words.abbreviations(),
         *words.names(language),
         *numbers.rules(language),
         *words.signs(),

@@ -25,7 +25,8 @@ _FENCE = re.compile(
 
 _TAGS = (
     "a abbr article aside audio b big blockquote body br break button caption center cite code col "
-    "dd del details dfn div dl dt em emphasis figure font footer form h1 h2 h3 h4 h5 h6 head header "
+    "dd del details dfn div dl dt em emphasis figure font footer form h1 h2 h3 h4 h5 h6 head "
+    "header "
     "hr html i iframe img input ins kbd label li link main mark meta nav ol option p phoneme pre "
     "prosody q s samp say-as script section select small source span speak strike strong style sub "
     "summary sup svg table tbody td textarea tfoot th thead title tr tt u ul var video voice wbr"
@@ -74,8 +75,8 @@ _LINKS = (
     rule(r"【[^【】\n]{0,200}】", "", "【"),
     rule(rf"!\[([^\[\]\n]{{0,1000}})\]{_DESTINATION}", lambda m: m[1], "["),
     rule(rf"!?\[([^\[\]\n]{{0,1000}})\]{_DESTINATION}", lambda m: m[1], "["),
+    rule(r"(?<=[^\W\d_]|[.,;:!?\"')])(?:\[\d{1,3}(?:[,–-] ?\d{1,3}){0,9}\]){1,9}", "", "["),
     rule(r"\[([^\[\]\n]{1,1000})\]\[[^\[\]\n]{0,200}\]", lambda m: m[1], "["),
-    rule(r"(?<=[^\W\d_]|[.,;:!?\"')])\[\d{1,3}(?:[,–-] ?\d{1,3}){0,9}\]", "", "["),
 )
 
 _RULE = re.compile(r"[ \t]*(?:[-*_=][ \t]*){3,}")
@@ -83,8 +84,8 @@ _TABLE_RULE = re.compile(r"[|:\-+ \t]*")
 _QUOTE = re.compile(r"[ \t]*(?:>[ \t]?)++(?:\[!([A-Z]{3,12})\])?")
 _HEADING = re.compile(r"[ \t]*#{1,6}(?:[ \t]+|$)")
 _HEADING_END = re.compile(r"(?<=[ \t])#{1,20}[ \t]*$")
-_BULLET = re.compile(r"[ \t]*[-*+•‣◦▪●○·–][ \t]+(?:\[[ xX]\](?:[ \t]+|$))?")
-_NUMBERED = re.compile(r"[ \t]*(\d{1,3}|[A-Za-z])[.)][ \t]+(?:\[[ xX]\][ \t]+)?(?=\S)")
+_BULLET = re.compile(r"[ \t]*[-*+•‣⁃◦▪●○·–][ \t]+(?:\[[ xX]\](?:[ \t]+|$))?")
+_NUMBERED = re.compile(r"[ \t]*(\d{1,3}|[A-Za-z])(?:[.)]|\.\))[ \t]+(?:\[[ xX]\][ \t]+)?(?=\S)")
 _CELL = re.compile(r"(?<!\\)\|")
 
 

@@ -25,13 +25,21 @@ _MAGNITUDES = {
 _ROOMS = choice("Room room Suite suite Flight flight Route route Highway highway Apartment "
                 "apartment Gate Bus bus Interstate Boeing Airbus Model model Error error Port port "
                 "Windows Porsche RTX GTX".split())  # fmt: skip
+_LETTERED_NAMES = {"Apt": "apartment", "apt": "apartment"}
+_LETTERED = choice(
+    "Apt apt Apartment Unit Suite Gate gate Seat seat Row Room Flat Section Table Exercise "
+    "Platform Building Block Pier".split()
+)
 _CODES = re.compile(
     r"(?i)\b(?:order|code|codes|pin|account|ticket|case|invoice|id|ref|reference|confirmation"
-    r"|tracking|zip|passcode|password|serial|sku|issue|pr|policy|license|card|bug)"
+    r"|tracking|zip|passcode|password|serial|sku|issue|pr|policy|license|card|bug|box)"
     r"(?: (?:number|no|id|code))?(?: is|:)? ?$"
 )
 _STATE = re.compile(r"\b[A-Z]{2} $")
-_FASTER = r"(?= (?:faster|slower|more|less|larger|smaller|better|bigger|higher|lower|cheaper|longer|shorter|as|the|your|speedup|speed-up|improvement|increase|growth|return|leverage)\b)"
+_FASTER = (
+    r"(?= (?:faster|slower|more|less|larger|smaller|better|bigger|higher|lower|cheaper|longer"
+    r"|shorter|as|the|your|speedup|speed-up|improvement|increase|growth|return|leverage)\b)"
+)
 _NAMED_THOUSANDS = re.compile(r" (?:run|race|walk|video|tv|TV|display|monitor|resolution|screen)")
 _FIXED = {"24/7": "twenty four seven", "9/11": "nine eleven", "50/50": "fifty fifty",
           "20/20": "twenty twenty", "7/11": "seven eleven", "80/20": "eighty twenty",
@@ -43,9 +51,9 @@ def rules(language: str) -> tuple[Rule, ...]:
 
     def words(text: str) -> str:
         plain = text.replace(",", "")
-        if plain.isdecimal() and "," not in text:
-            if len(plain) > LONGEST or (len(plain) >= 8 and not plain.endswith("0000")):
-                return digit_groups(plain, language)
+        long = len(plain) > LONGEST or (len(plain) >= 8 and not plain.endswith("0000"))
+        if long and plain.isdecimal() and "," not in text:
+            return digit_groups(plain, language)
         return number(text, language)
 
     def of_code(match: re.Match[str]) -> str | None:
@@ -69,7 +77,7 @@ def rules(language: str) -> tuple[Rule, ...]:
             if top == 1:
                 part = f"a {part.removeprefix('one ')}"
             return f"{cardinal(int(match[1]), language)} and {part}"
-        if top > bottom or bottom > 20 and bottom not in (32, 64, 100):
+        if top > bottom or (bottom > 20 and bottom not in (32, 64, 100)):
             return f"{words(match[2])} over {words(match[3])}"
         return fraction(top, bottom, language)
 
@@ -107,7 +115,25 @@ def rules(language: str) -> tuple[Rule, ...]:
     def leftover(match: re.Match[str]) -> str:
         return f" {digit_groups(match[0], language)} "
 
+    def fraction_of(match: re.Match[str]) -> str | None:
+        top, bottom = int(match[1]), int(match[2])
+        return fraction(top, bottom, language) if top and bottom > 1 else None
+
     numerals = (
+        rule(
+            r"\b(UTC|GMT)([+−-])(?=\d)",
+            lambda m: f"{m[1]} {'plus' if m[2] == '+' else 'minus'} ",
+            "+−-",
+        ),
+        rule(
+            rf"\b({_LETTERED})\.? (\d{{1,4}})([A-Z])(?!\w)",
+            lambda m: f"{_LETTERED_NAMES.get(m[1], m[1])} {pairs(m[2], language)} {m[3]}",
+            CAPITALS,
+        ),
+        rule(
+            r"\b([HhXx])\.(26[3-6])(?!\d)", lambda m: f"{m[1].upper()} {pairs(m[2], language)}", "."
+        ),
+        rule(r"(?<![\w/.,])(\d{1,3})/(\d{1,4})(?:st|nd|rd|th)s?(?!\w)", fraction_of, "/"),
         rule(
             r"(?<![\w/])(?:24/7/365|24/7|9/11|50/50|20/20|80/20)(?![\w/])",
             lambda m: _FIXED[m[0]],

@@ -16,7 +16,8 @@ _POINT = {"es": "coma", "fr": "virgule", "hi": "दशमलव", "it": "virgola
 _MINUS = {"es": "menos", "fr": "moins", "hi": "माइनस", "it": "meno", "pt": "menos"}
 _DIGITS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 _TENS = {"20": "twenties", "30": "thirties", "40": "forties", "50": "fifties", "60": "sixties",
-         "70": "seventies", "80": "eighties", "90": "nineties", "10": "tens", "00": "hundreds"}  # fmt: skip
+         "70": "seventies", "80": "eighties", "90": "nineties", "10": "tens",
+         "00": "hundreds"}  # fmt: skip
 
 _HINDI = (
     "शून्य एक दो तीन चार पाँच छह सात आठ नौ दस ग्यारह बारह तेरह चौदह पंद्रह सोलह सत्रह अठारह उन्नीस "
@@ -114,7 +115,7 @@ def _fraction(fraction: str, language: str) -> str:
 
 
 def year(value: int, language: str) -> str:
-    """``1905`` as "nineteen oh five", ``2007`` as "two thousand seven", ``1900`` "nineteen hundred".
+    """``1905`` as "nineteen oh five", ``2007`` "two thousand seven", ``1900`` "nineteen hundred".
 
     For English, from 100 to 9999; otherwise it is the cardinal.
     """
@@ -138,7 +139,7 @@ def decade(text: str, language: str) -> str:
 
 def pairs(text: str, language: str) -> str:
     """A number that is a name: ``8080`` as "eighty eighty", ``204`` "two oh four", ``5`` "five"."""
-    if text[0] == "0" and len(text) > 1 or len(text) > 4:
+    if (text[0] == "0" and len(text) > 1) or len(text) > 4:
         return digits(text, language)
     if len(text) == 4 and text[1:] == "000":
         return cardinal(int(text), language)
@@ -150,6 +151,10 @@ def pairs(text: str, language: str) -> str:
     return f"{first} oh {_DIGITS[rest]}" if rest < 10 else f"{first} {cardinal(rest, language)}"
 
 
+_ROMAN_PARTS = (
+    (1000, "M"), (900, "CM"), (500, "D"), (400, "CD"), (100, "C"), (90, "XC"), (50, "L"),
+    (40, "XL"), (10, "X"), (9, "IX"), (5, "V"), (4, "IV"), (1, "I"),
+)  # fmt: skip
 _ROMAN = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100, "D": 500, "M": 1000}
 
 
@@ -164,8 +169,7 @@ def roman(text: str) -> int | None:
 
 def _to_roman(value: int) -> str:
     said = ""
-    for size, mark in ((1000, "M"), (900, "CM"), (500, "D"), (400, "CD"), (100, "C"), (90, "XC"),
-                       (50, "L"), (40, "XL"), (10, "X"), (9, "IX"), (5, "V"), (4, "IV"), (1, "I")):  # fmt: skip
+    for size, mark in _ROMAN_PARTS:
         many, value = divmod(value, size)
         said += mark * many
     return said

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from speakahead.text.spans import SpannedText
 
-
 DIGITS = "0123456789"
 CAPITALS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 

@@ -188,7 +188,7 @@ _FOLDER = re.compile(
 _UUID = re.compile(r"(?<![\w\-])[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}(?![\w\-])")
 _HASH = re.compile(r"(?<![\w.\-])(?:sha\d{1,3}:)?(?=\d*[a-f])(?=[a-f]*\d)([0-9a-f]{7,128})(?!\w)")
 _HEX = re.compile(r"(?<!\w)0[xX]([0-9a-fA-F]{1,64})(?!\w)")
-_DOTTED_DATE = re.compile(r"[0-3]?\d\.[01]?\d\.(?:19|20)\d\d")
+_NOT_VERSION = re.compile(r"[0-3]?\d\.[01]?\d\.(?:19|20)\d\d|\d{3}\.\d{3}\.\d{4}")
 _IPV6 = re.compile(r"(?<![\w:])(?:[0-9a-fA-F]{0,4}:){3,7}[0-9a-fA-F]{1,4}(?![\w:])")
 
 
@@ -248,14 +248,13 @@ def rules(language: str) -> tuple[Rule, ...]:
         ),
         rule(
             r"(?<![\w.,])(\d{1,6}(?:\.\d{1,6}){2,5})((?:-|(?=[a-z]))[A-Za-z]{1,8}\.?\d{0,4})?(?![\w]|\.\d)",
-            lambda m: (
-                None if _DOTTED_DATE.fullmatch(m[0]) else version(m[1]) + suffix(m[2])
-            ),
+            lambda m: None if _NOT_VERSION.fullmatch(m[0]) else version(m[1]) + suffix(m[2]),
             ".",
             DIGITS,
         ),
         rule(
-            rf"(?<![\w.])({_SOFTWARE})([ -]|/|=+)(\d{{1,4}}(?:\.(?:\d{{1,5}}|x)){{1,2}})(?![\d%]|\.\d)",
+            rf"(?<![\w.])({_SOFTWARE})([ -]|/|=+)(\d{{1,4}}(?:\.(?:\d{{1,5}}|x)){{1,2}})"
+            rf"(?![\d%]|\.\d)",
             lambda m: f"{m[1]} {version(m[3])}",
             ".",
             DIGITS,

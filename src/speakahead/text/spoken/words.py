@@ -43,15 +43,20 @@ _ABBREVIATIONS = {
     "tbsp": "tablespoons", "tsp": "teaspoons", "Approx": "approximately", "E.g": "for example",
     "I.e": "that is", "P.S": "PS", "Ph.D": "PhD", "ph.d": "PhD", "assoc": "associated",
 }  # fmt: skip
+_UNSURE = frozenset(("v", "eg", "ie", "et al", "temp", "min", "max"))
+"""Words or names as well, so that their stop may be that of a sentence; they have own rules."""
+_WITH_STOP = choice(word for word in _ABBREVIATIONS if word not in _UNSURE)
 _SHORTHAND = {
     "w/o": "without", "b/c": "because", "b/w": "between", "w/": "with", "W/": "With",
     "n/a": "not applicable", "N/A": "not applicable", "a/c": "A C", "c/o": "care of",
     "he/she": "he or she", "she/he": "she or he", "his/her": "his or her", "s/he": "she or he",
     "him/her": "him or her", "yes/no": "yes or no", "true/false": "true or false",
     "and/or": "and or", "either/or": "either or", "I/O": "I O", "OS/2": "OS two",
-    "km/h": "kilometers per hour", "A/B": "A B", "CI/CD": "CI CD", "TCP/IP": "TCP IP", "AC/DC": "AC DC", "Q/A": "Q and A",
+    "km/h": "kilometers per hour", "A/B": "A B", "CI/CD": "CI CD", "TCP/IP": "TCP IP",
+    "AC/DC": "AC DC", "Q/A": "Q and A",
     "Q&A": "Q and A", "R&D": "R and D", "R/W": "read write", "aka": "also known as",
-    "GNU/Linux": "GNU Linux", "JSON": "Jason", "JSONL": "Jason L", "YAML": "yamel", "etc": "et cetera",
+    "GNU/Linux": "GNU Linux", "JSON": "Jason", "JSONL": "Jason L", "YAML": "yamel",
+    "etc": "et cetera",
 }  # fmt: skip
 
 _PARTS = choice(
@@ -133,14 +138,15 @@ def titles(language: str) -> tuple[Rule, ...]:
             DIGITS,
         ),
         rule(
-            rf"\b({choice(_TITLES)})(?:\.(?= ?[A-Z\d]| and M)|(?<=[MD][rs])(?= [A-Z])|(?<=Mrs)(?= [A-Z]))",
+            rf"\b({choice(_TITLES)})(?:\.(?= ?[A-Z\d]| and M)|(?<=[MD][rs])(?= [A-Z])|(?<=Mrs)"
+            rf"(?= [A-Z]))",
             lambda m: _TITLES[m[1]],
             CAPITALS,
         ),
         rule(r"\b(Dr|St)\b(\.)?", saint_or_street, "DS"),
         rule(r"\bSts\.(?= [A-Z])", "Saints", "S"),
         rule(
-            rf"(?<=[A-Za-z\d,] )({choice(_STREETS)})(?:\.|(?=,|$))",
+            rf"(?<=[A-Za-z\d,&] )({choice(_STREETS)})(?:\.|(?=,|$))",
             lambda m: _STREETS[m[1]] + (_ends_sentence(m) if m[0].endswith(".") else ""),
             CAPITALS,
         ),
@@ -148,14 +154,12 @@ def titles(language: str) -> tuple[Rule, ...]:
 
 
 def romans(language: str) -> tuple[Rule, ...]:
-    """Roman numerals where only a number makes sense: parts, wars, rulers; never "I" the pronoun."""
+    """Roman numerals where only a number makes sense: parts, wars, rulers; never "I"."""
 
     def part(match: re.Match[str]) -> str | None:
         value = roman(match[2])
         after = match.string[match.end() : match.end() + 10]
-        if value is None or (
-            match[2] == "I" and (_VERB_LIKE.match(after) or after[:1] == "'")
-        ):
+        if value is None or (match[2] == "I" and (_VERB_LIKE.match(after) or after[:1] == "'")):
             return None
         return f"{match[1]} {cardinal(value, language)}"
 
@@ -170,9 +174,7 @@ def romans(language: str) -> tuple[Rule, ...]:
             len(match[2]) == 1
             and (
                 _VERB_LIKE.match(after)
-                or after[:1] == "'"
-                and match[2] == "I"
-                and after[:2] != "'s"
+                or (after[:1] == "'" and match[2] == "I" and after[:2] != "'s")
             )
         ):
             return None
@@ -183,20 +185,20 @@ def romans(language: str) -> tuple[Rule, ...]:
         rule(rf"\b({_EVENTS}) {_ROMAN}(?!\w)", event, "IVXL"),
         rule(rf"\b({_REGNAL}) {_ROMAN}(?!\w|\.\w)", ruler, "IVXL"),
         rule(
-            r"(?<=\w )(II|III|IV|VI|VII|VIII|IX|XI|XII|XIII|XIV|XVI?)(?=[,.;:!?)\"]|$| (?:of|and|is|was)\b)",
+            r"(?<=\w )(II|III|IV|VI|VII|VIII|IX|XI|XII|XIII|XIV|XVI?)(?=[,.;:!?)\"]|$| (?:of|"
+            r"and|is|was)\b)",
             lambda m: cardinal(roman(m[1]) or 0, language),
             "IVX",
         ),
     )
 
 
-def abbreviations(language: str) -> tuple[Rule, ...]:
+def abbreviations() -> tuple[Rule, ...]:
     """References ("No. 5"), Latin and everyday abbreviations, and dotted initialisms."""
 
     def etc(match: re.Match[str]) -> str:
         after = match.string[match.end() : match.end() + 3]
-        stop = not after.strip("\"') \n") or re.match(r"[\"')]* [A-Z]", after)
-        return "et cetera" + ("." if stop else "")
+        return "et cetera" if after.strip("\"') \n") else "et cetera."
 
     def initials(match: re.Match[str]) -> str:
         return match[0].replace(".", "") + _ends_sentence(match)
@@ -216,7 +218,7 @@ def abbreviations(language: str) -> tuple[Rule, ...]:
             DIGITS,
         ),
         rule(
-            rf"(?<![\w.])({choice(w for w in _ABBREVIATIONS if w not in ('v', 'eg', 'ie', 'et al', 'temp', 'min', 'max'))})"
+            rf"(?<![\w.])({_WITH_STOP})"
             r"\.(?=[\s,;:)]|$)",
             lambda m: _ABBREVIATIONS[m[1]] + _ends_sentence(m),
             ".",
@@ -317,10 +319,10 @@ def signs() -> tuple[Rule, ...]:
         rule(r" ?(?:!==?|<>|/=) ?(?=[\w\-\"'])", " not equal to ", "=<"),
         rule(r" ?<= ?(?=[\w\-$])", " less than or equal to ", "<>"),
         rule(r" ?>= ?(?=[\w\-$])", " greater than or equal to ", "<>"),
-        rule(r"(?<=\w) < (?=\S)|(?<![\w<])<(?=[\d$])", " less than ", "<"),
-        rule(r"(?<=\w) > (?=\S)|(?<![\w>])>(?=[\d$])", " greater than ", ">"),
-        rule(r"(?<=[\w)]) ?= ?(?=[\w\-(\"'])", " equals ", "="),
-        rule(r"(?<=\w)\+(?=[A-Z])|(?<=[\w)]) \+ (?=\S)|(?<=\d) ?\+ ?(?=\d)", " plus ", "+"),
+        rule(r"(?<=\w) < (?=\S)|(?<![\w<])<(?=\w)(?![^<>]{0,60}>)", " less than ", "<"),
+        rule(r"(?<=\w) > (?=\S)|(?<=\s)>(?=\w)", " greater than ", ">"),
+        rule(r"(?<=\s)=(?=\s)|(?<=[\w)]) ?= ?(?=[\w\-(\"'])", " equals ", "="),
+        rule(r"(?<=\w)\+(?=[A-Z])|(?<=\s)\+(?=\s)|(?<=\d) ?\+ ?(?=\d)", " plus ", "+"),
         rule(r"(?<=\w)×(?=\w)|(?<=\d)x(?=\d)", " by ", "×x"),
         rule(r"×|(?<=[\w)]) \* (?=[\w(])", " times ", "×*"),
         rule(r"(?<=\s)@(?=\s)", "at", "@"),

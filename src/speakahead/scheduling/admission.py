@@ -1,0 +1,42 @@
+"""Can one more utterance be spoken without making the others late?
+
+A stream that is ahead of its listener by ``ahead_s`` seconds and has ``remaining_s`` seconds of
+sound still to decode needs, within the next t seconds, the sound up to its playback position:
+min(remaining, max(0, t - ahead)). Decoding a second of sound takes ``cost`` seconds of one worker
+(the real-time factor). All deadlines can be met, earliest deadline first, if and only if the work
+that is due by t never exceeds the work that can be done by t (the processor demand criterion of
+Baruah, Rosier and Howell, 1990). Both sides are piecewise linear in t, so only the corners need
+to be looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+
+class Demand(NamedTuple):
+    """What one stream still needs, in seconds of sound."""
+
+    ahead_s: float
+    remaining_s: float
+
+
+def feasible(
+    demands: Iterable[Demand], *, cost: float, workers: int = 1, grace_s: float = 0.0
+) -> bool:
+    """Whether every stream can be decoded before its listener runs dry.
+
+    Args:
+        demands: the streams, the new one among them with the lead that it may take.
+        cost: worker seconds for a second of sound (real-time factor), above 0.
+        workers: how many windows are decoded at a time.
+        grace_s: work that may be late at any time, for streams that are already in trouble.
+    """
+    streams = [Demand(max(0.0, d.ahead_s), max(0.0, d.remaining_s)) for d in demands]
+    corners = {d.ahead_s for d in streams} | {d.ahead_s + d.remaining_s for d in streams}
+    return all(
+        cost * sum(min(d.remaining_s, max(0.0, t - d.ahead_s)) for d in streams)
+        <= workers * t + grace_s
+        for t in corners
+    )

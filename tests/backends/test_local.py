@@ -1,0 +1,119 @@
+"""The in-process back end with the real model."""
+
+import asyncio
+
+import numpy as np
+import pytest
+
+from speakahead.backends.local import LocalBackend
+from speakahead.errors import IllegalTransition, UnknownVoice, UnsupportedLanguage
+from speakahead.session.events import (
+    Audio,
+    Event,
+    Failed,
+    SentenceReady,
+    SentenceStarted,
+    SessionClosed,
+    Speak,
+    UtteranceCompleted,
+    VoiceSettings,
+)
+
+
+async def events_of(*deltas: str, settings: VoiceSettings | None = None) -> list[Event]:
+    async with await LocalBackend.load() as speech, speech.open(settings) as stream:
+        for delta in deltas:
+            await stream.push_text(delta)
+        await stream.end_input()
+        return [event async for event in stream]
+
+
+@pytest.fixture(scope="module")
+def events() -> list[Event]:
+    return asyncio.run(events_of("Hello the", "re. It costs $3.50, Dr. Wh", "o."))
+
+
+def test_a_session_ends_with_its_close(events: list[Event]) -> None:
+    assert events[-1] == SessionClosed()
+    completed = events[-2]
+    assert isinstance(completed, UtteranceCompleted)
+    samples = sum(len(e.samples) for e in events if isinstance(e, Audio))
+    assert completed.duration_s == pytest.approx(samples / 24000)
+    assert samples / 24000 > 3
+
+
+def test_sentences_are_ready_before_they_are_spoken(events: list[Event]) -> None:
+    ready = [e.sentence for e in events if isinstance(e, SentenceReady)]
+    started = [e.sentence for e in events if isinstance(e, SentenceStarted)]
+    assert [s.text for s in ready] == ["Hello there.", "It costs $3.50, Dr. Who."]
+    assert started == ready
+
+
+def test_word_timings_name_the_source(events: list[Event]) -> None:
+    source = "Hello there. It costs $3.50, Dr. Who."
+    first, second = [e for e in events if isinstance(e, SentenceStarted)]
+    assert [source[w.span.start : w.span.end] for w in first.words] == ["Hello", "there"]
+    spans = [source[w.span.start : w.span.end] for w in second.words]
+    assert spans == ["It", "costs", "$3.50", "Dr.", "Who"]
+    for words in (first.words, second.words):
+        times = [t for w in words for t in (w.start_s, w.end_s)]
+        assert times == sorted(times)
+        assert times[0] >= 0
+        assert all(w.end_s - w.start_s > 0.03 for w in words)
+    assert second.offset_s > first.words[-1].end_s
+
+
+def test_words_are_heard_when_the_timings_say_so(events: list[Event]) -> None:
+    sound = np.concatenate([e.samples for e in events if isinstance(e, Audio)])
+    for event in events:
+        if isinstance(event, SentenceStarted):
+            begin = event.offset_s + event.words[0].start_s
+            before = sound[round((begin - 0.06) * 24000) : round((begin - 0.03) * 24000)]
+            inside = sound[round(begin * 24000) : round((begin + 0.2) * 24000)]
+            assert np.abs(inside).max() > 5 * np.abs(before).max(initial=0.0)
+
+
+def test_misuse() -> None:
+    async def scenario() -> None:
+        async with await LocalBackend.load() as speech:
+            with pytest.raises(UnknownVoice, match="af_heart"):
+                speech.language_of("heart")
+            with pytest.raises(UnsupportedLanguage):
+                speech.language_of("jf_alpha")
+            assert "jf_alpha" not in speech.speakable_voices
+            stream = speech.open()
+            await stream.end_input()
+            assert [e async for e in stream] == [SessionClosed()]
+            with pytest.raises(IllegalTransition):
+                await stream.push_text("Late.")
+            stream = speech.open()
+            await stream.send(Speak("Hi.", VoiceSettings("nobody")))
+            assert isinstance(await anext(stream), Failed)
+            await stream.aclose()
+            await stream.aclose()
+            with pytest.raises(StopAsyncIteration):
+                await anext(stream)
+            assert speech.scheduler.streams == 0
+
+    asyncio.run(scenario())
+
+
+def test_a_producer_that_is_too_fast_is_made_to_wait() -> None:
+    async def scenario() -> None:
+        async with await LocalBackend.load() as speech, speech.open() as stream:
+            pushed = 0
+
+            async def push() -> None:
+                nonlocal pushed
+                for _ in range(2000):
+                    await stream.push_text("This is one of very many sentences. ")
+                    pushed += 1
+
+            pushing = asyncio.create_task(push())
+            async for event in stream:
+                if isinstance(event, Audio):
+                    break
+            assert 0 < pushed < 500
+            pushing.cancel()
+
+    asyncio.run(scenario())
