@@ -117,3 +117,17 @@ def test_a_producer_that_is_too_fast_is_made_to_wait() -> None:
             pushing.cancel()
 
     asyncio.run(scenario())
+
+
+def test_input_can_be_ended_before_anything_is_read() -> None:
+    async def scenario() -> int:
+        async with await LocalBackend.load() as speech, speech.open() as stream:
+            await stream.push_text("These are few words. " * 600)  # more than may wait
+            async with asyncio.timeout(5):
+                await stream.end_input()
+            async for event in stream:
+                if isinstance(event, Audio):
+                    return len(event.samples)
+            return 0
+
+    assert asyncio.run(scenario()) > 0

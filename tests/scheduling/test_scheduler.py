@@ -306,3 +306,13 @@ def test_a_stream_that_is_heard_is_never_refused(busy_rig: Rig) -> None:
     assert busy_rig.engine.decoded[3:] == ["c0", "c1"]
     assert more.errors == []
     assert waiting.heard == []
+
+
+def test_a_stalled_reader_does_not_keep_others_out(busy_rig: Rig) -> None:
+    stalled, other = busy_rig.scheduler.open(max_unsent_s=1.0), busy_rig.scheduler.open()
+    busy_rig.submit(stalled, "a" * 30)
+    busy_rig.engine.let(2)
+    busy_rig.clock.now += 60.0
+    heard = busy_rig.submit(other, "bb")
+    busy_rig.engine.let(2)
+    wait_for(lambda: heard.heard[-1:] == ["done"])

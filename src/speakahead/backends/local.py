@@ -46,6 +46,7 @@ from speakahead.session.events import (
     SentenceBegan,
     SentenceDone,
     SentenceFailed,
+    Speak,
     SpokenWord,
     VoiceSettings,
     Work,
@@ -187,12 +188,16 @@ class LocalStream:
         self._room.set()
 
     async def send(self, request: Request) -> None:
-        """Take a request; waits while the session is congested, so that the producer feels it.
+        """Take a request; text waits while the session is congested, so that the producer feels it.
+
+        The session has room again when its sound is taken, so one task should push text while
+        another iterates. Requests without text never wait.
 
         Raises:
             IllegalTransition: the session is closing or closed.
         """
-        await self._room.wait()
+        if isinstance(request, Speak | Append):
+            await self._room.wait()
         self._session.receive(request, time.monotonic())
         self._pump()
 

@@ -17,6 +17,13 @@ from speakahead.server.settings import ServerSettings
 from speakahead.session.events import VoiceSettings
 
 
+class _NoPeerFaults(logging.Filter):
+    """Keeps tracebacks about malformed frames out of the log: they are the peer's fault."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        return record.exc_info is None or not isinstance(record.exc_info[1], UnicodeDecodeError)
+
+
 def serve(
     host: str,
     port: int,
@@ -39,6 +46,7 @@ def serve(
     """
     found = locate(model)  # fails at once, rather than after the port is open
     logging.getLogger("speakahead").setLevel(logging.INFO)
+    logging.getLogger("uvicorn.error").addFilter(_NoPeerFaults())
     settings = ServerSettings(voice=VoiceSettings(voice), ahead_s=ahead_s)
 
     async def load() -> LocalBackend:

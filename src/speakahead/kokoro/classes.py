@@ -30,7 +30,7 @@ class SoundClass(IntEnum):
 
 
 _MEMBERS: tuple[tuple[SoundClass, str], ...] = (
-    (SoundClass.PAUSE, ";:,.!?—…\"()“”"),
+    (SoundClass.PAUSE, ';:,.!?—…"()“”'),
     (SoundClass.SPACE, " "),
     (SoundClass.SONORANT, "mnŋɲɴɳlɹrɾɽɻjwɥɰʎʋʁT"),
     (SoundClass.VOICED, "bdɡɟvzʒðʤʣʥɖʝɣβᵝ"),
@@ -70,12 +70,11 @@ def token_classes(tokens: NDArray[np.int64]) -> NDArray[np.int64]:
     return classes
 
 
-def class_weights(
-    tokens: NDArray[np.int64], durations: NDArray[np.int64]
-) -> NDArray[np.float32]:
+def class_weights(tokens: NDArray[np.int64], durations: NDArray[np.int64]) -> NDArray[np.float32]:
     """One-hot class of each frame: float32 [1, classes, frames].
 
     ``tokens`` and ``durations`` (in frames) are both [n + 2], padding included.
     """
     frames = np.repeat(token_classes(tokens), durations)
-    return (frames == np.arange(len(SoundClass))[:, None]).astype(np.float32)[None]
+    one_hot: NDArray[np.bool_] = frames == np.arange(len(SoundClass))[:, None]
+    return one_hot.astype(np.float32)[None]

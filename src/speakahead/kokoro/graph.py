@@ -159,9 +159,7 @@ class Graph:
             value.ClearField("type")
         return helper.make_model(graph, opset_imports=self.opsets, ir_version=_IR_VERSION)
 
-    def _sorted(
-        self, nodes: Iterable[onnx.NodeProto], given: set[str]
-    ) -> list[onnx.NodeProto]:
+    def _sorted(self, nodes: Iterable[onnx.NodeProto], given: set[str]) -> list[onnx.NodeProto]:
         """``nodes`` in an order in which every input is computed before it is read."""
         ready = given | set(self.initializers) | {""}
         waiting = list(nodes)
@@ -250,7 +248,7 @@ def _float_bias(graph: Graph, integer_bias: str) -> str:
         node = graph.producer.get(name)
         if node is None:
             break
-        name = node.input[0]
+        name = str(node.input[0])
         if name in graph.initializers and graph.initializers[name].data_type == FLOAT:
             return name
     raise ModelCorrupt("The model's quantised bias cannot be traced to its float value.")

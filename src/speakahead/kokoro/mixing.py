@@ -34,8 +34,7 @@ def parse_mix(voice: str) -> tuple[tuple[str, float], ...]:
             weight = math.nan
         if not name.strip() or not (math.isfinite(weight) and weight > 0):
             raise InvalidRequest(
-                "A mix of voices is written like af_heart:0.6+af_bella:0.4, "
-                "with positive weights."
+                "A mix of voices is written like af_heart:0.6+af_bella:0.4, with positive weights."
             )
         weights[name.strip()] = weights.get(name.strip(), 0.0) + weight
     if len(weights) > MAX_VOICES:

@@ -147,7 +147,8 @@ def _load(model: Path) -> Graph:
 def _write_parts(model: Path, work: Path, report: Progress) -> None:
     report("reading", 0.05)
     whole = _load(model)
-    missing = [t for t in (_TEXT, _F0, _STYLE, _DURATIONS, _X, _SPECTRUM) if t not in whole.producer]
+    wanted = (_TEXT, _F0, _ENERGY, _STYLE, _DURATIONS, _X, _SOURCE, _SPECTRUM)
+    missing = [tensor for tensor in wanted if tensor not in whole.producer]
     token_input = next((n for n in ("tokens", "input_ids") if n in whole.inputs), None)
     if missing or token_input is None or _BASIS not in whole.initializers:
         raise ModelCorrupt("The file is not a Kokoro-82M export of a known layout.")
@@ -385,9 +386,7 @@ def _write_source(graph: Graph, path: Path) -> None:
 def _silent_step(graph: Graph) -> NDArray[np.float32]:
     """What the export's source is in the middle of an unvoiced stretch: float32 [22]."""
     part = graph.cut([Port(_F0, "f0", FLOAT, (1, 1, "units"))], {_SOURCE: "source"})
-    session = ort.InferenceSession(
-        part.SerializeToString(), providers=["CPUExecutionProvider"]
-    )
+    session = ort.InferenceSession(part.SerializeToString(), providers=["CPUExecutionProvider"])
     units = 8
     (source,) = session.run(["source"], {"f0": np.zeros((1, 1, units), np.float32)})
     step: NDArray[np.float32] = np.asarray(source)[0, :, units // 2 * STEPS_PER_UNIT]

@@ -64,7 +64,7 @@ class Prosody:
 
     @property
     def frames(self) -> int:
-        return self.text.shape[2]
+        return int(self.text.shape[2])
 
     @property
     def units(self) -> int:

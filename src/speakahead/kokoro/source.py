@@ -7,6 +7,9 @@ here they run over a window, and agree with it sample for sample.
 
 Time is counted in *units* of 12.5 ms, 300 samples at 24 kHz, and in *steps* of 5 samples, the hop
 of the STFT; a window of ``n`` units has ``60 n + 1`` steps, its ends included.
+
+Sums are written with ``einsum``, which stays in this thread: a threaded BLAS would take the cores
+from the inference of another window, for products that take less than a millisecond.
 """
 
 from __future__ import annotations
@@ -105,7 +108,8 @@ class HarmonicSource:
         if last > total:
             signal = np.concatenate([signal, signal[-2 : -2 - _HALF : -1]])
         frames = sliding_window_view(signal, _SIZE)[::_HOP]
-        real, imaginary = frames @ _COSINE, frames @ _SINE
+        real = np.einsum("sn,nb->sb", frames, _COSINE)
+        imaginary = np.einsum("sn,nb->sb", frames, _SINE)
         imaginary[:, 0] = 0.0  # as it is but for rounding, which would turn the phase over
         polar = [np.sqrt(real * real + imaginary * imaginary), np.arctan2(imaginary, real)]
         source = np.concatenate(polar, axis=1)
@@ -126,7 +130,7 @@ class HarmonicSource:
         phase = self._phase[left] * (1 - weight) + self._phase[right] * weight
         wave = np.sin(phase) * np.float32(_AMPLITUDE)
         wave *= (self._f0[unit] > VOICED_ABOVE_HZ)[:, None]
-        mixed = wave @ self._constants.linear + self._constants.bias
+        mixed = np.einsum("sh,h->s", wave, self._constants.linear) + self._constants.bias
         signal: Floats = np.tanh(mixed.astype(np.float32, copy=False))
         return signal
 
@@ -140,7 +144,7 @@ def inverse_stft(constants: SourceConstants, spectrum: Floats) -> Floats:
     """
     magnitude, angle = np.exp(spectrum[:_BINS]), np.sin(spectrum[_BINS:])
     parts = np.concatenate([magnitude * np.cos(angle), magnitude * np.sin(angle)])
-    frames = parts.T @ constants.basis
+    frames = np.einsum("bs,bn->sn", parts, constants.basis)
     steps = len(frames)
     overlap = _SIZE // _HOP
     rows = np.zeros((steps + overlap - 1, _HOP), np.float32)

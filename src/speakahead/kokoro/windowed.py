@@ -168,13 +168,11 @@ class WindowedEngine:
         for window in plan.windows:
             self.decode(plan, window)
 
-    def calibrate(
-        self, voice: str, progress: Callable[[float], None] | None = None
-    ) -> VoiceModel:
+    def calibrate(self, voice: str, progress: Callable[[float], None] | None = None) -> VoiceModel:
         """Measure a voice's statistics and use them from now on; about a minute of one core.
 
         Args:
-            voice: a voice, or a mix that is to have a model of its own.
+            voice: one of ``voices``.
             progress: told the share that is done, 0 to 1.
         """
         phrases = calibration_phrases()
@@ -187,7 +185,7 @@ class WindowedEngine:
             inputs.append(features(prosody.tokens, prosody.durations, prosody.f0))
             means.append(mean)
             squares.append(square)
-        model = fit(inputs, means, squares, self._calibrations.typical_slopes())
+        model = fit(inputs, means, squares)
         self._calibrations.add(voice, model)
         if progress is not None:
             progress(1.0)
@@ -209,10 +207,9 @@ class WindowedEngine:
 
     def _predict(self, prosody: Prosody, voice: str) -> Moments | None:
         utterance = features(prosody.tokens, prosody.durations, prosody.f0)
-        own = self._calibrations.load(voice) if is_mix(voice) else None
         parts = []
-        for name, weight in [(voice, 1.0)] if own is not None else parse_mix(voice):
-            model = own or self._calibrations.load(name)
+        for name, weight in parse_mix(voice):
+            model = self._calibrations.load(name)
             if model is None or len(model.mean) != self._parts.sites.channels:
                 return None
             parts.append((weight, model.predict(utterance)))
@@ -237,9 +234,7 @@ class WindowedEngine:
             for part in layout.windows
         )
         scale, shift = self._fold(prosody.style, statistics)
-        return WindowedPlan(
-            samples, words, windows, layout, prosody, audible, source, scale, shift
-        )
+        return WindowedPlan(samples, words, windows, layout, prosody, audible, source, scale, shift)
 
     def _fold(self, style: Floats, statistics: Moments) -> tuple[Floats, Floats]:
         """Scale and shift of each channel of each use: float32 [1, uses, 1] both."""

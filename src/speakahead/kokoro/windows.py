@@ -92,7 +92,7 @@ def plan_windows(
     """
     if not 0 <= audible.start < audible.end <= units or units % UNITS_PER_FRAME:
         raise ValueError("the audible units must be some of the utterance's")
-    windows = []
+    windows: list[Range] = []
     start = audible.start
     while start < audible.end:
         size = first_sizes[len(windows)] if len(windows) < len(first_sizes) else later_size

@@ -127,6 +127,8 @@ class Stream:
         return due if head.steps is not None else due - _PROSODY_LEAD_S
 
     def _demand(self, now: float) -> Demand:
+        if self._unsent >= self._max_unsent:
+            return Demand(0.0, 0.0)  # its reader has stalled, and so does its speech
         return Demand(self._plays_until - now, sum(queued.remaining_s for queued in self._queue))
 
     def _ready_at(self, now: float) -> float:

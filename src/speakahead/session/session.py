@@ -71,7 +71,7 @@ class Limits:
         soft_limit: characters after which an endless sentence is cut at a clause.
     """
 
-    max_text: int = 100_000
+    max_text: int = 20_000
     max_waiting: int = 8_000
     max_utterances: int = 64
     work_ahead: int = 2
