@@ -124,3 +124,17 @@ def test_help_fits_a_screen() -> None:
     printed = run("--help").stdout.decode()
     assert len(printed.splitlines()) <= 24
     assert all(len(line) <= 80 for line in printed.splitlines())
+
+
+def test_say_without_a_standard_input_ends_with_a_sentence(tmp_path: Path) -> None:
+    """A source that fails must not leave its listener waiting for ever."""
+    done = subprocess.run(
+        ["/bin/sh", "-c", '"$0" -m speakahead say - -o "$1" <&-', sys.executable, "x.wav"],
+        cwd=tmp_path,
+        capture_output=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert b"standard input" in done.stderr
+    assert b"Traceback" not in done.stderr

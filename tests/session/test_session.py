@@ -322,3 +322,17 @@ def test_every_utterance_ends_exactly_once_and_in_order(
         started = [i for i, e in enumerate(own) if isinstance(e, UtteranceStarted)]
         end = next(i for i, e in enumerate(own) if isinstance(e, UtteranceCompleted | Failed))
         assert all(started[0] < i < end for i in sounding)
+
+
+def test_text_that_is_only_being_written_does_not_make_a_session_busy() -> None:
+    session = new_session()
+    session.receive(Append("Hello the"), now=0.0)
+    assert not session.busy
+    session.receive(Append("re. How"), now=0.0)
+    assert session.busy
+    work_off(session)
+    assert not session.busy
+    session.receive(Flush(), now=1.0)
+    assert session.busy
+    work_off(session)
+    assert not session.busy

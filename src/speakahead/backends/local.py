@@ -171,6 +171,10 @@ class LocalBackend:
         await self.aclose()
 
 
+_MAX_EVENTS = 4096
+"""Events that may wait for the reader before requests do."""
+
+
 class LocalStream:
     """One session. Belongs to the event loop that opened it.
 
@@ -182,10 +186,11 @@ class LocalStream:
         self._session = session
         self._stream = stream
         self._loop = asyncio.get_running_loop()
-        # Bounded by the stream's limit on unsent sound and by the session's limits on text.
+        # Sound is bounded by the stream's limit on what is unsent, the rest by ``_room``.
         self._events: asyncio.Queue[Event | None] = asyncio.Queue()
         self._room = asyncio.Event()
         self._room.set()
+        self._active_at = time.monotonic()
 
     async def send(self, request: Request) -> None:
         """Take a request; text waits while the session is congested, so that the producer feels it.
@@ -198,7 +203,8 @@ class LocalStream:
         """
         if isinstance(request, Speak | Append):
             await self._room.wait()
-        self._session.receive(request, time.monotonic())
+        self._active_at = time.monotonic()
+        self._session.receive(request, self._active_at)
         self._pump()
 
     async def push_text(self, delta: str) -> None:
@@ -213,8 +219,13 @@ class LocalStream:
         """No more requests will come: the stream ends when all has been spoken."""
         await self.send(Close())
 
-    def refuse(self, error: SpeakaheadError, utterance: str | None = None) -> None:
-        """Report a message that could not be turned into a request, in order with the events."""
+    async def refuse(self, error: SpeakaheadError, utterance: str | None = None) -> None:
+        """Report a message that could not be turned into a request, in order with the events.
+
+        Waits like text, so that errors which nobody reads do not pile up.
+        """
+        await self._room.wait()
+        self._active_at = time.monotonic()
         self._session.refuse(error, utterance)
         self._pump()
 
@@ -232,8 +243,13 @@ class LocalStream:
 
     @property
     def busy(self) -> bool:
-        """Whether an utterance is being written or spoken."""
+        """Whether something is still to be spoken; text that is only being written is not."""
         return self._session.busy
+
+    @property
+    def quiet_s(self) -> float:
+        """Seconds since the last request came in or the last event was taken."""
+        return time.monotonic() - self._active_at
 
     def __aiter__(self) -> AsyncIterator[Event]:
         return self
@@ -243,6 +259,8 @@ class LocalStream:
         if event is None:
             self._events.put_nowait(None)  # for any other iterator
             raise StopAsyncIteration
+        self._active_at = time.monotonic()
+        self._give_room()
         if isinstance(event, Audio):
             self._stream.sent(len(event.samples))
         return event
@@ -260,10 +278,13 @@ class LocalStream:
 
     def _deliver(self, result: Result) -> None:
         self._session.deliver(result, time.monotonic())
-        self._pump()
+        events = self._pump()
+        if isinstance(result, AudioReady) and not any(isinstance(e, Audio) for e in events):
+            # Its utterance has failed: nobody will take this sound, so it is not unsent.
+            self._stream.sent(len(result.samples))
 
-    def _pump(self) -> None:
-        """Move work to the scheduler and events to the reader."""
+    def _pump(self) -> list[Event]:
+        """Move work to the scheduler and events to the reader; returns those events."""
         while (work := self._session.next_work()) is not None:
             self._stream.submit(
                 Job(
@@ -276,15 +297,20 @@ class LocalStream:
                     listener=_ToLoop(self, work),
                 )
             )
-        for event in self._session.events():
+        events = self._session.events()
+        for event in events:
             self._events.put_nowait(event)
-        if self._session.congested:
-            self._room.clear()
-        else:
-            self._room.set()
+        self._give_room()
         if self._session.state is SessionState.CLOSED:
             self._stream.close()
             self._events.put_nowait(None)
+        return events
+
+    def _give_room(self) -> None:
+        if self._session.congested or self._events.qsize() >= _MAX_EVENTS:
+            self._room.clear()
+        else:
+            self._room.set()
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,6 +334,5 @@ class _ToLoop:
         self._post(SentenceFailed(self.work, error))
 
     def _post(self, result: Result) -> None:
-        loop = self.stream._loop
-        if not loop.is_closed():
-            loop.call_soon_threadsafe(self.stream._deliver, result)
+        with contextlib.suppress(RuntimeError):  # the loop is closed: its streams are gone
+            self.stream._loop.call_soon_threadsafe(self.stream._deliver, result)

@@ -47,8 +47,12 @@ def check(url: str, timeout_s: float) -> bool:
 
 
 def _route_url(url: str) -> str:
-    parts = urlsplit(url if "://" in url else f"http://{url}")
-    if parts.scheme not in _SCHEMES or not parts.netloc:
+    try:
+        parts = urlsplit(url if "://" in url else f"http://{url}")
+        usable = parts.scheme in _SCHEMES and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # brackets that do not match, or a port that is none
+        usable = False
+    if not usable:
         raise InvalidRequest("The URL must begin with http, https, ws or wss and name a host.")
     path = parts.path if parts.path.strip("/") else ROUTE
     return urlunsplit((_SCHEMES[parts.scheme], parts.netloc, path, parts.query, ""))
@@ -70,10 +74,16 @@ def _check_sentence(
             first_s = first_s or time.monotonic() - sent_at
             sound += frame
             continue
-        message = json.loads(frame)
-        if message["type"] == "error":
-            raise ConnectionFailed(f"the server answered {message['code']}: {message['message']}")
-        if message["type"] == "synthesis_complete":
+        try:
+            message = json.loads(frame)
+            kind = message["type"]
+            if kind == "error":
+                raise ConnectionFailed(
+                    f"the server answered {message['code']}: {message['message']}"
+                )
+        except (ValueError, LookupError, TypeError):
+            raise ConnectionFailed("the server does not speak this protocol.") from None
+        if kind == "synthesis_complete":
             break
     if not any(sound):
         raise ConnectionFailed("the sound is silent.")

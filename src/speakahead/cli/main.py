@@ -166,6 +166,21 @@ def prepare(model: Model = None) -> None:
 
 
 @models.command()
+def calibrate(
+    voices: Annotated[list[str] | None, typer.Argument(help="Voices; all by default.")] = None,
+    target: Annotated[
+        Path | None, typer.Option("--to", help="Where to put the files; your own by default.")
+    ] = None,
+    model: Model = None,
+    threads: Threads = 2,
+) -> None:
+    """Measure voices' statistics, so that they can be decoded in windows."""
+    from speakahead.cli import models as command
+
+    command.calibrate(model, voices or [], target, threads)
+
+
+@models.command()
 def path(model: Model = None) -> None:
     """Print the model directory in use."""
     from speakahead.assets import locate
@@ -207,6 +222,23 @@ def latency(
     from speakahead.bench.latency import run
 
     report = run(model, threads=threads, repeats=repeats, back_to_back=sentences)
+    print(json.dumps(report.as_dict(), indent=1) if json_output else report.table())
+
+
+@bench.command()
+def quality(
+    limit: Annotated[int | None, typer.Option(min=1, help="Only so many of the 80 inputs.")] = None,
+    save: Annotated[
+        Path | None, typer.Option(help="Directory for the ten worst, as WAV and spectrogram.")
+    ] = None,
+    json_output: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+    model: Model = None,
+    threads: Threads = 2,
+) -> None:
+    """Windowed decoding against the fp32 whole: word errors, DNSMOS, PLCMOS, level, joins."""
+    from speakahead.cli import benchmarks as command
+
+    report = command.quality(model, threads, limit, save)
     print(json.dumps(report.as_dict(), indent=1) if json_output else report.table())
 
 

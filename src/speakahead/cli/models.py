@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 from speakahead import assets
 from speakahead.assets.progress import ConsoleProgress
@@ -44,6 +45,28 @@ def _prepare(model: assets.ModelDirectory) -> Path:
         return prepare_parts(
             model, lambda step, share: bar.update(task, description=step, completed=share)
         )
+
+
+def calibrate(model: Path | None, names: list[str], target: Path | None, threads: int) -> None:
+    """Calibrate voices and say where their files lie."""
+    from speakahead.kokoro.loading import calibration_directory, load_windowed
+
+    found = assets.locate(model)
+    voices = assets.Voices(found.path)
+    for name in names:
+        voices.require(name)
+    directory = target or calibration_directory()
+    engine = load_windowed(found, voices, threads=threads, own=directory)
+    chosen = names or list(voices.names)
+    with Progress(console=Console(stderr=True)) as bar:
+        for name in chosen:
+            task = bar.add_task(name, total=1.0)
+            engine.calibrate(name, partial(_show, bar, task))
+    print(f"{len(chosen)} calibrated: {directory}.")
+
+
+def _show(bar: Progress, task: TaskID, share: float) -> None:
+    bar.update(task, completed=share)
 
 
 def verify(model: Path | None) -> bool:

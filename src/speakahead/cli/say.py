@@ -65,10 +65,14 @@ async def say(
 
 
 async def _feed(source: AsyncIterator[str], stream: LocalStream, timeline: Timeline) -> None:
-    async for delta in source:
-        await stream.push_text(delta)
-    timeline.text_ended()
-    await stream.end_input()
+    try:
+        async for delta in source:
+            await stream.push_text(delta)
+        timeline.text_ended()
+        await stream.end_input()
+    except BaseException:
+        await stream.aclose()  # or its reader would wait for ever
+        raise
 
 
 @dataclass(slots=True)

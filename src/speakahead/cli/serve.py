@@ -7,6 +7,7 @@ import logging
 from pathlib import Path
 
 import uvicorn
+from starlette.applications import Starlette
 
 from speakahead.assets import locate
 from speakahead.backends.local import LocalBackend
@@ -22,6 +23,24 @@ class _NoPeerFaults(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         return record.exc_info is None or not isinstance(record.exc_info[1], UnicodeDecodeError)
+
+
+def configuration(app: Starlette, settings: ServerSettings, host: str, port: int) -> uvicorn.Config:
+    """How uvicorn is to serve the application."""
+    return uvicorn.Config(
+        app,
+        host=host,
+        port=port,
+        ws="websockets-sansio",
+        ws_max_size=settings.max_message,
+        # A client whose text waits is not read, and neither are its answers to pings: with a
+        # time-out it would be taken for dead. The doors' own time-outs find who is.
+        ws_ping_timeout=None,
+        access_log=False,
+        log_level="info",
+        timeout_graceful_shutdown=25,  # the platform kills 30 s after SIGTERM
+        server_header=False,
+    )
 
 
 def serve(
@@ -68,19 +87,8 @@ def serve(
         failed = True
         server.should_exit = True
 
-    server = uvicorn.Server(
-        uvicorn.Config(
-            create_app(load, settings, on_load_failure=stop),
-            host=host,
-            port=port,
-            ws="websockets-sansio",
-            ws_max_size=settings.max_message,
-            access_log=False,
-            log_level="info",
-            timeout_graceful_shutdown=25,  # the platform kills 30 s after SIGTERM
-            server_header=False,
-        )
-    )
+    app = create_app(load, settings, on_load_failure=stop)
+    server = uvicorn.Server(configuration(app, settings, host, port))
     asyncio.run(server.serve())
     if failed:
         raise ModelError("The model could not be loaded; the log says why.")

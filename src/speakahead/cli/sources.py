@@ -9,6 +9,8 @@ import re
 import sys
 from collections.abc import AsyncIterator
 
+from speakahead.errors import InvalidRequest
+
 DEMO_REPLY = (
     "Sure, I can help with that. Your order left our warehouse in Portland on March 3rd, and "
     "it should be with you by 10am on Friday. It costs $3.50 to change the address. "
@@ -31,11 +33,20 @@ async def typed(text: str, words_per_second: float) -> AsyncIterator[str]:
 
 
 async def standard_input() -> AsyncIterator[str]:
-    """Standard input, in the pieces in which it comes; bytes that are no UTF-8 are replaced."""
+    """Standard input, in the pieces in which it comes; bytes that are no UTF-8 are replaced.
+
+    Raises:
+        InvalidRequest: there is no standard input, or it cannot be read.
+    """
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    if sys.stdin is None:  # closed by the shell
+        raise InvalidRequest("There is no standard input; give the text as an argument.")
     descriptor = sys.stdin.fileno()
-    while data := await asyncio.to_thread(os.read, descriptor, 65536):
-        if text := decoder.decode(data):
-            yield text
+    try:
+        while data := await asyncio.to_thread(os.read, descriptor, 65536):
+            if text := decoder.decode(data):
+                yield text
+    except OSError:
+        raise InvalidRequest("Standard input cannot be read.") from None
     if rest := decoder.decode(b"", final=True):
         yield rest

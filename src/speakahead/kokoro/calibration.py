@@ -5,9 +5,9 @@ hold: silence, resonant sounds or obstruents, voiced or not, and in the share th
 utterance have. All of that is known from durations and F0. One ridge regression a voice on some
 20 short inputs therefore serves every length, from "Yes." to a whole paragraph.
 
-A channel is described by its mean and deviation at the calibration's average, and by the slopes of its
-first two moments around it, in units of that deviation: these are small numbers of similar size,
-so that one byte each is enough for the slopes (see :class:`VoiceModel`).
+A channel is described by its mean and deviation over the calibration as a whole, and by the slopes
+of its first two moments around it, in units of that deviation: these are small numbers of similar
+size, so that one byte each is enough for them (see :class:`VoiceModel`).
 """
 
 from __future__ import annotations

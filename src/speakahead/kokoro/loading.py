@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from speakahead.assets import ModelDirectory, Voices, cache_directory
+from speakahead.kokoro.calibration import Calibrations
 from speakahead.kokoro.engine import Engine
 from speakahead.kokoro.prepare import is_prepared, prepare, prepared_directory
 from speakahead.kokoro.whole import WholeEngine
@@ -36,11 +37,27 @@ def load_engine(
     """
     if whole:
         return WholeEngine(model.weights, voices, threads=threads)
+    return load_windowed(model, voices, threads=threads)
+
+
+def load_windowed(
+    model: ModelDirectory, voices: Voices, *, threads: int, own: Path | None = None
+) -> WindowedEngine:
+    """Load the windowed engine of a model directory; see ``load_engine``.
+
+    ``own`` is where calibrations that did not come with the package are kept.
+    """
     parts = find_prepared(model)
     if parts is None:
         _log.warning("preparing the model; `speakahead models prepare` does this beforehand")
         parts = prepare_parts(model)
-    return WindowedEngine(parts, voices, threads=threads)
+    calibrations = Calibrations(own or calibration_directory())
+    return WindowedEngine(parts, voices, threads=threads, calibrations=calibrations)
+
+
+def calibration_directory() -> Path:
+    """Where the calibrations of a user's own voices are kept."""
+    return cache_directory() / "calibration"
 
 
 def find_prepared(model: ModelDirectory) -> Path | None:

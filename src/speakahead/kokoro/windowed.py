@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,9 +30,11 @@ from speakahead.kokoro.phrases import calibration_phrases
 from speakahead.kokoro.prosody import Prosody
 from speakahead.kokoro.source import SAMPLES_PER_UNIT, HarmonicSource, inverse_stft
 from speakahead.kokoro.windows import (
+    FIRST_SIZES,
     UNITS_PER_FRAME,
     Layout,
     Range,
+    choose_first_sizes,
     chunk_range,
     generator_range,
     plan_windows,
@@ -41,6 +44,7 @@ from speakahead.text.phonemes import Phonemes
 Floats = NDArray[np.float32]
 
 _KNEE = 0.9
+_WARM_RUNS = 2
 
 
 @dataclass(slots=True)
@@ -96,6 +100,7 @@ class WindowedEngine:
         self._parts = Parts(directory, threads=threads, backend=backend)
         self._voices = voices
         self._calibrations = calibrations or Calibrations()
+        self._first_sizes: tuple[int, ...] = FIRST_SIZES
 
     @property
     def voices(self) -> tuple[str, ...]:
@@ -158,15 +163,25 @@ class WindowedEngine:
         return limit(sound[cut : cut + window.end - window.start])
 
     def warm(self) -> None:
-        """Run each size of window once, so that the first utterance is as fast as later ones."""
+        """Run each size of window, and choose the first ones by how fast this machine is."""
         calibrated = (name for name in self.voices if self._calibrations.load(name) is not None)
         voice = next(calibrated, None)
         if voice is None:
             return
         sentence = max(calibration_phrases(), key=lambda phrase: len(phrase.phonemes))
-        plan = self.plan(Phonemes(sentence.phonemes, (), "en-us"), voice, 1.0)
-        for window in plan.windows:
-            self.decode(plan, window)
+        phonemes = Phonemes(sentence.phonemes, (), "en-us")
+        times: dict[int, list[float]] = {}
+        for _ in range(_WARM_RUNS):
+            plan = self.plan(phonemes, voice, 1.0)
+            for window in plan.windows:
+                start = time.perf_counter()
+                self.decode(plan, window)
+                size = (window.end - window.start) // SAMPLES_PER_UNIT
+                times.setdefault(size, []).append(time.perf_counter() - start)
+        sizes = np.array(list(times), np.float64)
+        best = np.array([min(measured) for measured in times.values()])
+        slope, base = np.polyfit(sizes, best, 1)
+        self._first_sizes = choose_first_sizes(lambda size: float(base + slope * size))
 
     def calibrate(self, voice: str, progress: Callable[[float], None] | None = None) -> VoiceModel:
         """Measure a voice's statistics and use them from now on; about a minute of one core.
@@ -225,7 +240,7 @@ class WindowedEngine:
         if statistics is None:
             only = (Window(0, samples),)
             return WindowedPlan(samples, words, only, None, prosody, audible, source)
-        layout = plan_windows(prosody.units, audible)
+        layout = plan_windows(prosody.units, audible, self._first_sizes)
         windows = tuple(
             Window(
                 (part.start - audible.start) * SAMPLES_PER_UNIT,

@@ -10,7 +10,7 @@ makes it, silence at its head included.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -24,6 +24,11 @@ FIRST_SIZES = (20, 24, 40)
 as large as can be decoded while those before it play, with a reserve."""
 LATER_SIZE = 64
 """Units of all later windows: larger ones save little context, but hold up other sessions."""
+LADDERS = ((16, 16, 24, 40), FIRST_SIZES, (28, 32, 48), (40, 52))
+"""Choices for the first sizes, from the quickest machine's to the slowest's."""
+RESERVE_S = 0.06
+"""Each window should be there this long before it is heard."""
+UNIT_S = 0.0125
 SMALLEST = 12
 """A shorter rest is decoded with the window before it."""
 
@@ -110,6 +115,30 @@ def plan_windows(
             chunks.append(Range(frame, end))
             frame = end
     return Layout(units, tuple(windows), tuple(chunks))
+
+
+def slack(first_sizes: Sequence[int], cost: Callable[[int], float]) -> float:
+    """The least time, in seconds, by which a window is early when windows are decoded in a row.
+
+    ``cost`` gives the seconds that a window of so many units takes. The first window is heard
+    when it is there; enough later ones are counted to see a machine fall behind.
+    """
+    sizes = [*first_sizes, *[LATER_SIZE] * 4]
+    heard_until = sizes[0] * UNIT_S
+    now, least = 0.0, float("inf")
+    for size in sizes[1:]:
+        now += cost(size)
+        least = min(least, heard_until - now)
+        heard_until += size * UNIT_S
+    return least
+
+
+def choose_first_sizes(cost: Callable[[int], float]) -> tuple[int, ...]:
+    """The first of :data:`LADDERS` that keeps the reserve at this cost, or the last of them."""
+    for sizes in LADDERS:
+        if slack(sizes, cost) >= RESERVE_S:
+            return sizes
+    return LADDERS[-1]
 
 
 def generator_range(units: int, wanted: Range) -> GeneratorRange:

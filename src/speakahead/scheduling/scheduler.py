@@ -16,6 +16,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+import traceback
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -265,7 +266,9 @@ class Scheduler[P: Plan]:
             except SpeakaheadError as error:
                 failure = error
             except Exception as error:  # the worker must outlive any fault of an engine
-                _log.error("synthesis failed: %s", type(error).__name__, exc_info=error)
+                # Where, not what: the text of an exception may hold the words to be spoken.
+                where = "".join(traceback.format_tb(error.__traceback__))
+                _log.error("synthesis failed: %s at\n%s", type(error).__name__, where)
                 failure = SynthesisFailed("This sentence could not be synthesised.")
             with self._changed:
                 stream._busy = False

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route, WebSocketRoute
 
 from speakahead.backends.local import LocalBackend
-from speakahead.errors import SpeakaheadError
+from speakahead.errors import InvalidRequest, SpeakaheadError
 from speakahead.server import openai, sagemaker
 from speakahead.server.settings import ServerSettings
 from speakahead.server.status import error_response
@@ -108,11 +108,10 @@ async def _http_error(request: Request, error: Exception) -> Response:
     """Routing errors (no such path, wrong method) in the same shape as ours."""
     assert isinstance(error, HTTPException)
     code = {404: "not_found", 405: "method_not_allowed"}.get(error.status_code, "http_error")
-    return JSONResponse(
-        {"error": {"code": code, "message": str(error.detail), "retryable": False}},
-        status_code=error.status_code,
-        headers=error.headers,
-    )
+    response = _in_shape(request, InvalidRequest(str(error.detail), code=code))
+    response.status_code = error.status_code
+    response.headers.update(error.headers or {})
+    return response
 
 
 async def _unexpected_error(request: Request, error: Exception) -> Response:

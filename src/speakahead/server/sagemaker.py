@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import traceback
 import uuid
 from typing import Literal
 
@@ -79,8 +80,9 @@ async def bidirectional_stream(socket: WebSocket) -> None:
         backend = ready_backend(socket)
         stream = backend.open(settings.voice, ahead_s=settings.ahead_s, name=session_id)
     except SpeakaheadError as refused:
-        await _send(socket, v1.encode_error(None, refused), settings)
-        await socket.close(_TRY_AGAIN_LATER)
+        with contextlib.suppress(ConnectionFailed, *_CLIENT_LEFT):
+            await _send(socket, v1.encode_error(None, refused), settings)
+            await socket.close(_TRY_AGAIN_LATER)
         return
     _log.info("session %s opened", session_id)
     reading = asyncio.create_task(_read(socket, stream, settings))
@@ -97,19 +99,22 @@ async def bidirectional_stream(socket: WebSocket) -> None:
         _log.info("session %s ended", session_id)
         for outcome in outcomes:
             if isinstance(outcome, Exception) and not isinstance(outcome, _CLIENT_LEFT):
-                _log.error("session %s failed", session_id, exc_info=outcome)
+                # Where, not what: the text of an exception may hold the client's words.
+                where = "".join(traceback.format_tb(outcome.__traceback__))
+                _log.error("session %s: %s at\n%s", session_id, type(outcome).__name__, where)
 
 
 async def _read(socket: WebSocket, stream: LocalStream, settings: ServerSettings) -> None:
     """Frames to requests, until the client says close or leaves."""
     while not stream.closed:
+        quiet_s = 0.0 if stream.busy else stream.quiet_s
         try:
-            async with asyncio.timeout(settings.idle_timeout_s):
+            async with asyncio.timeout(settings.idle_timeout_s - quiet_s):
                 message = await socket.receive()
         except TimeoutError:
-            if stream.busy:
+            if stream.busy or stream.quiet_s < settings.idle_timeout_s:
                 continue
-            stream.refuse(IdleTimeout("The session was idle for too long and is closed now."))
+            await stream.refuse(IdleTimeout("The session was idle for too long and is closed now."))
             await stream.end_input()
             return
         if message["type"] == "websocket.disconnect":
@@ -118,7 +123,7 @@ async def _read(socket: WebSocket, stream: LocalStream, settings: ServerSettings
         try:
             request = v1.decode(message["bytes"] if frame is None else frame, settings.voice)
         except v1.RefusedMessage as refused:
-            stream.refuse(refused, refused.request_id)
+            await stream.refuse(refused, refused.request_id)
             continue
         with contextlib.suppress(IllegalTransition):  # raced with a close: nobody listens
             await stream.send(request)

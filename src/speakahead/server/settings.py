@@ -16,6 +16,7 @@ class ServerSettings:
         ahead_s: how far ahead of real-time playback a WebSocket session is spoken; None: as fast
             as the machine can.
         max_body: bytes in an HTTP request; more is refused with status 413.
+        body_timeout_s: how long an HTTP client may take to send its request's body.
         max_message: bytes in a WebSocket message; more closes the connection with code 1009.
         send_timeout_s: how long a client may leave a message unread before it is dropped.
         idle_timeout_s: how long a session may be silent on both sides before it is closed.
@@ -25,6 +26,7 @@ class ServerSettings:
     voice: VoiceSettings = field(default_factory=VoiceSettings)
     ahead_s: float | None = 5.0
     max_body: int = 1_500_000
+    body_timeout_s: float = 30.0
     max_message: int = 4 * 1024 * 1024
     send_timeout_s: float = 30.0
     idle_timeout_s: float = 300.0

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine
 from dataclasses import dataclass
 from typing import Literal
 
-from starlette.requests import HTTPConnection, Request
+from starlette.requests import ClientDisconnect, HTTPConnection, Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from speakahead.audio import wav
 from speakahead.audio.pcm import SAMPLE_RATE, to_s16le
 from speakahead.backends.local import LocalBackend, LocalStream
-from speakahead.errors import NotReady, SpeakaheadError, SynthesisFailed, TextTooLong
+from speakahead.errors import (
+    ConnectionFailed,
+    InvalidRequest,
+    NotReady,
+    SpeakaheadError,
+    SynthesisFailed,
+    TextTooLong,
+)
 from speakahead.server.settings import ServerSettings
 from speakahead.session.events import Audio, Failed, Speak, UtteranceCompleted, VoiceSettings
 
@@ -55,17 +62,27 @@ def server_settings(connection: HTTPConnection) -> ServerSettings:
 
 
 async def read_body(request: Request) -> bytes:
-    """The request's body, bounded.
+    """The request's body, bounded in size and time.
 
     Raises:
         TextTooLong: it has more bytes than ``ServerSettings.max_body``.
+        InvalidRequest: ``request_timeout``: it did not come within ``body_timeout_s``.
+        ConnectionFailed: the client left.
     """
-    limit = server_settings(request).max_body
+    settings = server_settings(request)
     body = bytearray()
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > limit:
-            raise TextTooLong(f"A request body may hold {limit:,} bytes.")
+    try:
+        async with asyncio.timeout(settings.body_timeout_s):
+            async for chunk in request.stream():
+                body += chunk
+                if len(body) > settings.max_body:
+                    raise TextTooLong(f"A request body may hold {settings.max_body:,} bytes.")
+    except TimeoutError:
+        raise InvalidRequest(
+            "The request's body did not come in time.", code="request_timeout"
+        ) from None
+    except ClientDisconnect:
+        raise ConnectionFailed("The client left within its request.") from None
     return bytes(body)
 
 
@@ -82,11 +99,11 @@ async def speak(request: Request, speech: SpeechRequest) -> Response:
         settings = server_settings(request)
         async with asyncio.timeout(settings.first_audio_timeout_s):
             sound = _sound(stream)
-            first = await anext(sound, b"")
             if not speech.stream:
-                rest = b"".join([first, *[piece async for piece in sound]])
+                whole = await _unless_client_leaves(request, _joined(sound))
                 await stream.aclose()
-                return _whole(speech, rest)
+                return _whole(speech, whole)
+            first = await _unless_client_leaves(request, _first(sound))
     except TimeoutError:
         await stream.aclose()
         raise SynthesisFailed(
@@ -112,6 +129,33 @@ async def _sound(stream: LocalStream) -> AsyncIterator[bytes]:
                 raise error
             case UtteranceCompleted():
                 return
+
+
+async def _first(sound: AsyncIterator[bytes]) -> bytes:
+    return await anext(sound, b"")
+
+
+async def _joined(sound: AsyncIterator[bytes]) -> bytes:
+    return b"".join([piece async for piece in sound])
+
+
+async def _unless_client_leaves[T](request: Request, work: Coroutine[None, None, T]) -> T:
+    """The outcome of ``work``, which is cancelled when the client leaves.
+
+    Raises:
+        ConnectionFailed: the client left.
+    """
+    working = asyncio.create_task(work)
+    leaving = asyncio.create_task(_client_left(request.receive))
+    try:
+        await asyncio.wait({working, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        if not working.done():
+            raise ConnectionFailed("The client left before its sound was ready.")
+        return working.result()
+    finally:
+        for task in (working, leaving):
+            task.cancel()
+        await asyncio.gather(working, leaving, return_exceptions=True)
 
 
 def _whole(speech: SpeechRequest, sound: bytes) -> Response:
@@ -166,17 +210,17 @@ class StreamedSpeech(Response):
                 "headers": self.raw_headers,
             }
         )
-        await self._send(send, self._first)
         try:
+            await self._send(send, self._first)
             async for piece in self._sound:
                 await self._send(send, piece)
+            await self._send(send, b"", more=False)
         except (SpeakaheadError, TimeoutError):
             return
-        await send({"type": "http.response.body", "body": b"", "more_body": False})
 
-    async def _send(self, send: Send, piece: bytes) -> None:
+    async def _send(self, send: Send, piece: bytes, *, more: bool = True) -> None:
         async with asyncio.timeout(self._send_timeout_s):
-            await send({"type": "http.response.body", "body": piece, "more_body": True})
+            await send({"type": "http.response.body", "body": piece, "more_body": more})
 
 
 async def _client_left(receive: Receive) -> None:

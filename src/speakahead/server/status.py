@@ -20,6 +20,8 @@ def http_status(error: SpeakaheadError) -> int:
     match error:
         case TextTooLong():
             return 413
+        case InvalidRequest(code="request_timeout"):
+            return 408
         case InvalidRequest():
             return 400
         case Overloaded() | NotReady():

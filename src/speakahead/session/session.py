@@ -170,8 +170,8 @@ class Session:
 
     @property
     def busy(self) -> bool:
-        """Whether an utterance is being written or spoken."""
-        return bool(self._utterances)
+        """Whether something is still to be spoken; text that is only being written is not."""
+        return any(u.ended or u.waiting or u.outstanding for u in self._utterances)
 
     @property
     def congested(self) -> bool:
