@@ -131,3 +131,23 @@ def test_input_can_be_ended_before_anything_is_read() -> None:
             return 0
 
     assert asyncio.run(scenario()) > 0
+
+
+def test_a_mix_of_voices_is_spoken() -> None:
+    events = asyncio.run(
+        events_of("Hello there.", settings=VoiceSettings("af_heart:0.6+af_bella:0.4"))
+    )
+    assert sum(len(e.samples) for e in events if isinstance(e, Audio)) > 24000
+
+
+def test_closing_the_back_end_ends_its_streams() -> None:
+    async def scenario() -> None:
+        speech = await LocalBackend.load()
+        stream = speech.open()
+        reading = asyncio.create_task(anext(stream, None))
+        await asyncio.sleep(0)
+        await speech.aclose()
+        async with asyncio.timeout(5):
+            assert await reading is None
+
+    asyncio.run(scenario())

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -58,6 +59,22 @@ def test_say_speaks_standard_input_while_it_is_written() -> None:
     rest = process.stdout.read()
     assert process.wait(60) == 0
     assert len(first + rest) / 48000 > 2.5
+
+
+def test_an_interrupt_ends_say_although_nothing_is_typed(tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "speakahead", "say", "-", "-o", str(tmp_path / "x.wav")],
+        stdin=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    deadline = time.monotonic() + 60
+    while not (tmp_path / "x.wav").exists():  # it is open: the model is loaded
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(20) == 130
+    assert process.stderr is not None
+    assert b"Traceback" not in process.stderr.read()
 
 
 def test_say_says_when_there_is_nothing_to_say(tmp_path: Path) -> None:

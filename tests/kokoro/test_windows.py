@@ -77,9 +77,9 @@ def test_context_is_full_except_at_the_ends_of_the_utterance(case: tuple[int, Ra
 
 
 def test_slower_machines_get_a_larger_first_window() -> None:
-    choices = [choose_first_sizes(lambda n, r=r: 0.03 + r * n * UNIT_S) for r in (0.2, 0.5, 0.7, 3)]
+    choices = [choose_first_sizes(lambda n, r=r: 0.03 + r * n * UNIT_S) for r in (0.2, 0.5, 0.6)]
     assert choices[0] == LADDERS[0]
-    assert choices[-1] == LADDERS[-1]
+    assert len(set(choices)) > 1
     assert sorted(choices, key=lambda sizes: sizes[0]) == choices
 
 
@@ -88,9 +88,12 @@ def test_the_choice_is_the_smallest_that_keeps_the_reserve(base: float, rate: fl
     def cost(size: int) -> float:
         return base + rate * size * UNIT_S
 
-    chosen = LADDERS.index(choose_first_sizes(cost))
-    assert all(slack(sizes, cost) < RESERVE_S for sizes in LADDERS[:chosen])
-    assert chosen == len(LADDERS) - 1 or slack(LADDERS[chosen], cost) >= RESERVE_S
+    good = [sizes for sizes in LADDERS if slack(sizes, cost) >= RESERVE_S]
+    assert choose_first_sizes(cost) == (good[0] if good else FIRST_SIZES)
+
+
+def test_a_machine_that_falls_behind_anyway_is_not_delayed_as_well() -> None:
+    assert choose_first_sizes(lambda n: 3 * n * UNIT_S) == FIRST_SIZES
 
 
 def test_slack_counts_what_is_heard_meanwhile() -> None:

@@ -259,7 +259,9 @@ def test_closing_ends_the_threads() -> None:
     before = threading.active_count()
     scheduler: Scheduler[FakePlan] = Scheduler(engine, FakeText(), workers=3)
     assert threading.active_count() == before + 3
+    assert scheduler.alive
     scheduler.close()
+    assert not scheduler.alive
     assert threading.active_count() == before
     with pytest.raises(SynthesisFailed):
         scheduler.open()

@@ -142,18 +142,6 @@ def test_invalid_utf8_in_a_text_frame_hurts_only_its_own_session(server: Server)
         assert client.speak("Hello there.").seconds > 1
 
 
-def test_a_client_that_leaves_stops_its_speech(server: Server) -> None:
-    with server.session() as client:
-        client.send({"text": "This is a long text that nobody will hear. " * 200})
-        client.receive()
-        client.receive()
-    left_at = time.monotonic()
-    with server.session() as client:
-        reply = client.speak("Hello there.")
-    assert reply.first_byte_at is not None
-    assert reply.first_byte_at - left_at < 15, "the engine still speaks for the one who left"
-
-
 def test_sessions_are_independent(server: Server) -> None:
     with server.session() as one, server.session() as two:
         one.send({"text": "First of all, good morning. It is a fine day.", "request_id": "one"})

@@ -60,7 +60,7 @@ def test_invocations_whole(client: httpx.Client) -> None:
     assert float(answer.headers["x-audio-duration"]) == pytest.approx(seconds, abs=2e-3)
     pcm = client.post("/invocations", json={**body, "format": "pcm"})
     assert pcm.content == answer.content[44:]
-    assert pcm.headers["content-type"].startswith("audio/L16")
+    assert pcm.headers["content-type"].startswith("audio/pcm")
 
 
 @pytest.mark.parametrize(
@@ -154,14 +154,3 @@ def test_voices_are_listed_with_ids_and_every_alias_exists(client: httpx.Client)
     assert {"af_heart", "bf_emma", "ff_siwis", "hf_alpha"} <= ids
     assert set(VOICE_ALIASES.values()) <= ids
     assert all(voice["name"] and voice["language"] for voice in voices)
-
-
-def test_a_client_that_leaves_stops_its_speech(client: httpx.Client, server: Server) -> None:
-    body = {"text": "This is a long text that nobody will hear. " * 200, "format": "pcm"}
-    with client.stream("POST", "/invocations", json=body) as answer:
-        next(answer.iter_raw())
-    left_at = time.monotonic()
-    with server.session() as session:
-        reply = session.speak("Hello there.")
-    assert reply.first_byte_at is not None
-    assert reply.first_byte_at - left_at < 15, "the engine still speaks for the one who left"

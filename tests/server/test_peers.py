@@ -149,6 +149,40 @@ def test_a_client_that_leaves_stops_its_speech(
     assert all(record.exc_info is None for record in caplog.records)
 
 
+@pytest.mark.parametrize("polite", [True, False])
+def test_a_websocket_client_that_leaves_stops_its_speech(polite: bool) -> None:
+    async def scenario() -> None:
+        async with serving(ServerSettings(ahead_s=1.0)) as rig:
+            connection = await connect(rig.socket_url, max_size=None)
+            await connection.send(text(LONG))
+            await rig.until_speaking()
+            if polite:
+                await connection.close()
+            else:
+                connection.transport.abort()
+            await rig.until_idle()
+            assert rig.engine.decoded < len(LONG) / 2
+
+    asyncio.run(scenario())
+
+
+def test_ping_tells_when_the_engine_has_stopped() -> None:
+    async def status(port: int) -> bytes:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(b"GET /ping HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        answer = await reader.readline()
+        writer.close()
+        return answer
+
+    async def scenario() -> None:
+        async with serving() as rig:
+            assert b" 200 " in await status(rig.port)
+            rig.speech.scheduler.close()
+            assert b" 503 " in await status(rig.port)
+
+    asyncio.run(scenario())
+
+
 def test_a_client_that_leaves_within_its_request_is_no_fault(
     caplog: pytest.LogCaptureFixture,
 ) -> None:

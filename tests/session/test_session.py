@@ -179,6 +179,48 @@ def test_a_request_that_cannot_be_served_is_refused_and_the_session_lives(
     assert len(work_off(session)) == 1
 
 
+def test_an_utterance_that_is_refused_at_its_first_delta_is_dropped_up_to_its_end() -> None:
+    session = new_session()
+    session.receive(Append("Half of", VoiceSettings("nobody"), "lost"), now=0.0)
+    session.receive(Append(" a reply."), now=0.0)
+    session.receive(Flush(), now=0.0)
+    assert [type(e) for e in session.events()] == [Failed]
+    session.receive(Append("Next."), now=0.0)
+    session.receive(Flush(), now=0.0)
+    assert [w.sentence.text for w in work_off(session)] == ["Next."]
+
+
+def test_an_utterance_with_a_hole_in_it_fails_once() -> None:
+    session = new_session(max_text=20)
+    session.receive(Append("Beginning", utterance="u"), now=0.0)
+    session.receive(Append("x" * 21), now=0.0)
+    session.receive(Append(" and the end."), now=0.0)
+    session.receive(Flush(), now=0.0)
+    assert work_off(session) == []
+    (failed,) = session.events()
+    assert isinstance(failed, Failed)
+    assert (failed.utterance, failed.error.code) == ("u", "text_too_long")
+
+
+def test_a_message_that_is_no_request_ends_the_utterance_that_it_names() -> None:
+    session = new_session()
+    session.receive(Append("Beginning", utterance="u"), now=0.0)
+    session.refuse(UnknownVoice("No."), "another")
+    session.refuse(UnknownVoice("No."), "u")
+    session.receive(Flush(), now=0.0)
+    assert work_off(session) == []
+    assert [e.utterance for e in session.events() if isinstance(e, Failed)] == ["another", "u"]
+
+
+def test_a_refused_text_leaves_the_utterance_being_written_alone() -> None:
+    session = new_session()
+    session.receive(Append("One", utterance="u"), now=0.0)
+    session.receive(Speak("Two.", VoiceSettings("nobody")), now=0.0)
+    session.receive(Append(" more."), now=0.0)
+    session.receive(Flush(), now=0.0)
+    assert [w.sentence.text for w in work_off(session)] == ["One more."]
+
+
 def test_a_failed_sentence_ends_its_utterance_and_no_other() -> None:
     session = new_session()
     session.receive(Speak("One. Two. Three.", utterance="bad"), now=0.0)

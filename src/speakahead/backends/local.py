@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self
+from weakref import WeakSet
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +31,7 @@ from speakahead.assets import Voices, locate
 from speakahead.errors import SpeakaheadError
 from speakahead.kokoro.engine import Plan, WordTiming
 from speakahead.kokoro.loading import load_engine
+from speakahead.kokoro.mixing import parse_mix
 from speakahead.scheduling.jobs import Job
 from speakahead.scheduling.scheduler import Policy, Scheduler, Stream
 from speakahead.session import Limits, Session, SessionState
@@ -70,6 +72,7 @@ class LocalBackend:
         self.voices = voices
         self.limits = limits or Limits()
         self.pauses = pauses or Pauses()
+        self._streams: WeakSet[LocalStream] = WeakSet()
 
     @staticmethod
     async def load(
@@ -113,14 +116,17 @@ class LocalBackend:
         return await asyncio.to_thread(work)
 
     def language_of(self, voice: str) -> str:
-        """The language tag of a voice that is at hand.
+        """The language tag of a voice that is at hand, or of the first one of a mix.
 
         Raises:
+            InvalidRequest: the mix is malformed.
             UnknownVoice: there is no such voice.
             UnsupportedLanguage: its language cannot be turned into phonemes here.
         """
-        self.voices.require(voice)
-        return canonical_language(language_of_voice(voice))
+        names = [name for name, _ in parse_mix(voice)]
+        for name in names:
+            self.voices.require(name)
+        return canonical_language(language_of_voice(names[0]))
 
     @property
     def speakable_voices(self) -> tuple[str, ...]:
@@ -153,10 +159,14 @@ class LocalBackend:
             pauses=self.pauses,
             name=name,
         )
-        return LocalStream(session, self.scheduler.open(ahead_s=ahead_s))
+        stream = LocalStream(session, self.scheduler.open(ahead_s=ahead_s))
+        self._streams.add(stream)
+        return stream
 
     async def aclose(self) -> None:
-        """Drop all work and end the worker threads."""
+        """Close all streams and end the worker threads."""
+        for stream in list(self._streams):
+            await stream.aclose()
         await asyncio.to_thread(self.scheduler.close)
 
     async def __aenter__(self) -> Self:

@@ -39,9 +39,9 @@ def open_output(target: str | None) -> Output:
     if target == "-":
         if sys.stdout.isatty():
             raise OutputFailed("Standard output is a terminal; redirect it, or use -o FILE.")
-        return WavFile(sys.stdout.buffer, seekable=False)
+        return WavFile(sys.stdout.buffer)
     try:
-        return WavFile(Path(target).open("wb"), seekable=True)
+        return WavFile(Path(target).open("wb"))
     except OSError as error:
         raise OutputFailed(f"{target} cannot be written: {error.strerror}.") from None
 
@@ -49,9 +49,8 @@ def open_output(target: str | None) -> Output:
 class WavFile:
     """A WAV file or stream; a file gets its true length when it is closed."""
 
-    def __init__(self, file: BinaryIO, *, seekable: bool) -> None:
+    def __init__(self, file: BinaryIO) -> None:
         self._file = file
-        self._seekable = seekable
         self._bytes = 0
         file.write(wav.header())
 
@@ -62,9 +61,10 @@ class WavFile:
         self._file.flush()
 
     async def close(self) -> None:
-        if self._seekable:
+        if self._file.seekable():
             self._file.seek(0)
             self._file.write(wav.header(self._bytes))
+        if self._file is not sys.stdout.buffer:
             self._file.close()
 
 

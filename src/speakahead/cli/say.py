@@ -41,9 +41,9 @@ async def say(
         SpeakaheadError: nothing, or not all of it, could be spoken.
     """
     settings = VoiceSettings(voice, speed)
-    output = open_output(target)
     async with await LocalBackend.load(model, threads=threads) as speech:
-        speech.language_of(voice)  # an unknown voice is an error before any text is read
+        speech.language_of(voice)  # an error before any text is read or any file is touched
+        output = open_output(target)
         async with speech.open(settings) as stream:
             timeline = Timeline()
             feeding = asyncio.create_task(_feed(source, stream, timeline))

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import codecs
+import concurrent.futures
+import contextlib
 import os
 import re
 import sys
+import threading
 from collections.abc import AsyncIterator
 
 from speakahead.errors import InvalidRequest
@@ -38,15 +41,29 @@ async def standard_input() -> AsyncIterator[str]:
     Raises:
         InvalidRequest: there is no standard input, or it cannot be read.
     """
-    decoder = codecs.getincrementaldecoder("utf-8")("replace")
     if sys.stdin is None:  # closed by the shell
         raise InvalidRequest("There is no standard input; give the text as an argument.")
-    descriptor = sys.stdin.fileno()
-    try:
-        while data := await asyncio.to_thread(os.read, descriptor, 65536):
-            if text := decoder.decode(data):
-                yield text
-    except OSError:
-        raise InvalidRequest("Standard input cannot be read.") from None
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    loop = asyncio.get_running_loop()
+    pieces: asyncio.Queue[bytes | OSError] = asyncio.Queue(maxsize=16)
+
+    def read(descriptor: int) -> None:
+        with contextlib.suppress(RuntimeError, concurrent.futures.CancelledError):  # loop is gone
+            while True:
+                try:
+                    piece: bytes | OSError = os.read(descriptor, 65536)
+                except OSError as error:
+                    piece = error
+                asyncio.run_coroutine_threadsafe(pieces.put(piece), loop).result()
+                if not piece or isinstance(piece, OSError):
+                    return
+
+    # A daemon: a read that nobody answers must not keep the process from ending.
+    threading.Thread(target=read, args=(sys.stdin.fileno(),), daemon=True).start()
+    while data := await pieces.get():
+        if isinstance(data, OSError):
+            raise InvalidRequest("Standard input cannot be read.")
+        if text := decoder.decode(data):
+            yield text
     if rest := decoder.decode(b"", final=True):
         yield rest

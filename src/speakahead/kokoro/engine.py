@@ -50,7 +50,7 @@ class Plan(Protocol):
 
 
 class Engine[P: Plan](Protocol):
-    """Turns phonemes into sound. Each method may be called from any thread, one at a time."""
+    """Turns phonemes into sound. The methods may be called from several threads at once."""
 
     @property
     def voices(self) -> tuple[str, ...]:

@@ -134,11 +134,15 @@ def slack(first_sizes: Sequence[int], cost: Callable[[int], float]) -> float:
 
 
 def choose_first_sizes(cost: Callable[[int], float]) -> tuple[int, ...]:
-    """The first of :data:`LADDERS` that keeps the reserve at this cost, or the last of them."""
+    """The first of :data:`LADDERS` that keeps the reserve at this cost.
+
+    A machine that is too slow or too busy for any gets the usual ones: it falls behind in any
+    case, and a large first window would only delay the first sound as well.
+    """
     for sizes in LADDERS:
         if slack(sizes, cost) >= RESERVE_S:
             return sizes
-    return LADDERS[-1]
+    return FIRST_SIZES
 
 
 def generator_range(units: int, wanted: Range) -> GeneratorRange:

@@ -203,6 +203,11 @@ class Scheduler[P: Plan]:
         """How many streams are open."""
         return len(self._streams)
 
+    @property
+    def alive(self) -> bool:
+        """Whether the worker threads run; they end only when closed, unless there is a fault."""
+        return not self._closing and all(thread.is_alive() for thread in self._threads)
+
     def close(self, timeout_s: float = 5.0) -> None:
         """Drop all work and end the worker threads."""
         with self._changed:

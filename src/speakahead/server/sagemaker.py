@@ -24,6 +24,7 @@ from speakahead.errors import (
     IllegalTransition,
     NotReady,
     SpeakaheadError,
+    SynthesisFailed,
 )
 from speakahead.protocol import v1
 from speakahead.protocol.json import Message, parse_object, validate
@@ -55,13 +56,14 @@ class Invocation(Message):
 
 
 async def ping(request: Request) -> Response:
-    """200 with an empty body once the model is loaded and warm; 503 before."""
+    """200 with an empty body while the model is loaded, warm and being worked with; else 503."""
     state = request.app.state.speech
-    if state.backend is not None:
-        return Response()
-    return error_response(
-        state.failure or NotReady("The model is still being loaded.", retry_after_s=2.0), 503
-    )
+    if state.backend is None:
+        not_ready = NotReady("The model is still being loaded.", retry_after_s=2.0)
+        return error_response(state.failure or not_ready, 503)
+    if not state.backend.scheduler.alive:
+        return error_response(SynthesisFailed("The engine has stopped; restart the server."), 503)
+    return Response()
 
 
 async def invocations(request: Request) -> Response:

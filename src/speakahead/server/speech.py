@@ -29,7 +29,7 @@ type AudioFormat = Literal["wav", "pcm"]
 
 MEDIA_TYPES: dict[str, str] = {
     "wav": "audio/wav",
-    "pcm": f"audio/L16; rate={SAMPLE_RATE}; channels=1",
+    "pcm": f"audio/pcm; rate={SAMPLE_RATE}; channels=1",
 }
 
 

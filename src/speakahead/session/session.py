@@ -124,6 +124,7 @@ class Session:
         self._counter = 0
         self._utterances: deque[_Utterance] = deque()
         self._writing: _Utterance | None = None  # takes the next delta
+        self._discarding = False  # the utterance being written was refused at its first delta
         self._handed_out: deque[tuple[Work, _Utterance]] = deque()
         self._events: list[Event] = []
 
@@ -156,8 +157,15 @@ class Session:
         self._advance(now)
 
     def refuse(self, error: SpeakaheadError, utterance: str | None = None) -> None:
-        """Report a message that could not even be turned into a request."""
-        if self.state is not SessionState.CLOSED:
+        """Report a message that could not even be turned into a request.
+
+        If it named the utterance that is being written, that utterance ends here.
+        """
+        if self.state is SessionState.CLOSED:
+            return
+        if self._writing is not None and self._writing.id == utterance:
+            self._fail(self._writing, error)
+        else:
             self._events.append(Failed(utterance, error))
 
     def abandon(self) -> None:
@@ -262,17 +270,27 @@ class Session:
         self._check_length(request.text)
         if not request.text.strip():
             raise InvalidRequest("The text is empty.", code="empty_text")
+        self._language_of((request.settings or self._defaults).voice)  # before anything is ended
         self._end_writing()
         utterance = self._open(request, now)
         self._take(utterance, utterance.chunker.feed(request.text))
         self._end(utterance)
 
     def _append(self, request: Append, now: float) -> None:
-        self._check_length(request.delta)
-        if self._writing is None:
-            if not request.delta:
-                return  # some models begin with an empty delta
-            self._writing = self._open(request, now)
+        if self._discarding:
+            return
+        if self._writing is None and not request.delta:
+            return  # some models begin with an empty delta
+        try:
+            self._check_length(request.delta)
+            if self._writing is None:
+                self._writing = self._open(request, now)
+        except SpeakaheadError as refused:
+            # An utterance with a hole in it is not spoken on: what follows is dropped as well.
+            if self._writing is None:
+                self._discarding = True
+                raise
+            self._fail(self._writing, refused)
         if not self._writing.failed:
             self._take(self._writing, self._writing.chunker.feed(request.delta))
 
@@ -283,6 +301,7 @@ class Session:
             )
 
     def _end_writing(self) -> None:
+        self._discarding = False
         if self._writing is not None:
             self._end(self._writing)
             self._writing = None
