@@ -4,22 +4,32 @@ VENV := .venv
 BIN := $(VENV)/bin
 MODEL_STAMP := $(VENV)/.model
 
-.PHONY: demo test check lint format types layers unit serve model clean help
+.PHONY: demo test bench check lint format types layers unit serve model clean help
 
 help:
 	@echo "make demo    speak a reply while it is being written (demo.wav) and show the time line"
 	@echo "make test    lint, types, layers and all tests"
+	@echo "make bench   measure latency, quality and load (about 20 minutes)"
 	@echo "make serve   serve speech on port 8080"
 
 $(VENV)/.installed: pyproject.toml constraints.txt
 	@command -v $(PYTHON) >/dev/null || { echo "Python 3.12 is needed; set PYTHON=/path/to/python3.12"; exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	@touch $@
+
+$(VENV)/.installed-dev: $(VENV)/.installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@touch $@
 
 $(MODEL_STAMP): $(VENV)/.installed
 	$(BIN)/speakahead models pull
 	@touch $@
+
+bench: $(MODEL_STAMP) $(VENV)/.installed-dev
+	$(BIN)/speakahead bench latency
+	$(BIN)/speakahead bench quality
+	$(BIN)/speakahead bench load
 
 model: $(MODEL_STAMP)
 
@@ -34,20 +44,20 @@ test: check unit
 
 check: lint types layers
 
-lint: $(VENV)/.installed
+lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check src tests
 	$(BIN)/ruff format --check src tests
 
-types: $(VENV)/.installed
+types: $(VENV)/.installed-dev
 	$(BIN)/mypy
 
-layers: $(VENV)/.installed
+layers: $(VENV)/.installed-dev
 	$(BIN)/lint-imports
 
-unit: $(MODEL_STAMP)
+unit: $(MODEL_STAMP) $(VENV)/.installed-dev
 	$(BIN)/python -m pytest
 
-format: $(VENV)/.installed
+format: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix src tests
 	$(BIN)/ruff format src tests
 

@@ -29,6 +29,10 @@ class Window(NamedTuple):
     start: int
     end: int
 
+    @property
+    def size(self) -> int:
+        return self.end - self.start
+
 
 class Plan(Protocol):
     """One utterance, ready to be decoded."""

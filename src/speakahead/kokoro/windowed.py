@@ -44,6 +44,8 @@ from speakahead.text.phonemes import Phonemes
 Floats = NDArray[np.float32]
 
 _KNEE = 0.9
+_FADE_IN = 48
+_FADE_OUT = 240
 _WARM_RUNS = 2
 
 
@@ -154,13 +156,14 @@ class WindowedEngine:
             if plan._whole is None:
                 plan._whole, _ = self._decode_exactly(plan._prosody)
             start = plan._audible.start * SAMPLES_PER_UNIT
-            return limit(plan._whole[start + window.start : start + window.end])
+            sound = plan._whole[start + window.start : start + window.end]
+            return _faded(limit(sound), window, plan.samples)
         first = window.start // SAMPLES_PER_UNIT
         last = -(-window.end // SAMPLES_PER_UNIT)
         offset = plan._audible.start
         sound = self._decode_units(plan, plan.layout, Range(first + offset, last + offset))
         cut = window.start - first * SAMPLES_PER_UNIT
-        return limit(sound[cut : cut + window.end - window.start])
+        return _faded(limit(sound[cut : cut + window.size]), window, plan.samples)
 
     def warm(self) -> None:
         """Run each size of window, and choose the first ones by how fast this machine is."""
@@ -323,6 +326,16 @@ class WindowedEngine:
         )
         sound = inverse_stft(self._parts.source, spectrum[0])
         return sound, mean[0].sum(axis=1), square[0].sum(axis=1)
+
+
+def _faded(samples: Floats, window: Window, length: int) -> Floats:
+    """Ramp up the utterance's first 2 ms and down its last 10 ms: what is cut off is not zero."""
+    if window.start >= _FADE_IN and window.end <= length - _FADE_OUT:
+        return samples
+    position = np.arange(window.start, window.end, dtype=np.float32)
+    ramp = np.minimum((position + 1) / _FADE_IN, (length - position) / _FADE_OUT)
+    result: Floats = samples * np.minimum(ramp, 1.0).astype(np.float32)
+    return result
 
 
 def limit(samples: Floats) -> Floats:
