@@ -1,6 +1,7 @@
 """The in-process back end with the real model."""
 
 import asyncio
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -20,8 +21,18 @@ from speakahead.session.events import (
 )
 
 
-async def events_of(*deltas: str, settings: VoiceSettings | None = None) -> list[Event]:
-    async with await LocalBackend.load() as speech, speech.open(settings) as stream:
+@pytest.fixture(scope="module")
+def speech() -> Iterator[LocalBackend]:
+    """One loaded model: a back end belongs to no event loop, only its streams do."""
+    backend = asyncio.run(LocalBackend.load())
+    yield backend
+    asyncio.run(backend.aclose())
+
+
+async def events_of(
+    speech: LocalBackend, *deltas: str, settings: VoiceSettings | None = None
+) -> list[Event]:
+    async with speech.open(settings) as stream:
         for delta in deltas:
             await stream.push_text(delta)
         await stream.end_input()
@@ -29,8 +40,8 @@ async def events_of(*deltas: str, settings: VoiceSettings | None = None) -> list
 
 
 @pytest.fixture(scope="module")
-def events() -> list[Event]:
-    return asyncio.run(events_of("Hello the", "re. It costs $3.50, Dr. Wh", "o."))
+def events(speech: LocalBackend) -> list[Event]:
+    return asyncio.run(events_of(speech, "Hello the", "re. It costs $3.50, Dr. Wh", "o."))
 
 
 def test_a_session_ends_with_its_close(events: list[Event]) -> None:
@@ -98,9 +109,9 @@ def test_misuse() -> None:
     asyncio.run(scenario())
 
 
-def test_a_producer_that_is_too_fast_is_made_to_wait() -> None:
+def test_a_producer_that_is_too_fast_is_made_to_wait(speech: LocalBackend) -> None:
     async def scenario() -> None:
-        async with await LocalBackend.load() as speech, speech.open() as stream:
+        async with speech.open() as stream:
             pushed = 0
 
             async def push() -> None:
@@ -119,9 +130,9 @@ def test_a_producer_that_is_too_fast_is_made_to_wait() -> None:
     asyncio.run(scenario())
 
 
-def test_input_can_be_ended_before_anything_is_read() -> None:
+def test_input_can_be_ended_before_anything_is_read(speech: LocalBackend) -> None:
     async def scenario() -> int:
-        async with await LocalBackend.load() as speech, speech.open() as stream:
+        async with speech.open() as stream:
             await stream.push_text("These are few words. " * 600)  # more than may wait
             async with asyncio.timeout(5):
                 await stream.end_input()
@@ -133,9 +144,9 @@ def test_input_can_be_ended_before_anything_is_read() -> None:
     assert asyncio.run(scenario()) > 0
 
 
-def test_a_mix_of_voices_is_spoken() -> None:
+def test_a_mix_of_voices_is_spoken(speech: LocalBackend) -> None:
     events = asyncio.run(
-        events_of("Hello there.", settings=VoiceSettings("af_heart:0.6+af_bella:0.4"))
+        events_of(speech, "Hello there.", settings=VoiceSettings("af_heart:0.6+af_bella:0.4"))
     )
     assert sum(len(e.samples) for e in events if isinstance(e, Audio)) > 24000
 
