@@ -42,7 +42,7 @@ class Pauses:
     the head of the next). The engine trims both; these take their place.
     """
 
-    sentence: float = 0.65
+    sentence: float = 0.7
     clause: float = 0.15
     line: float = 0.75
 
