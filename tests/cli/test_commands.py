@@ -61,6 +61,20 @@ def test_say_speaks_standard_input_while_it_is_written() -> None:
     assert len(first + rest) / 48000 > 2.5
 
 
+def test_standard_output_is_only_appended_to(tmp_path: Path) -> None:
+    target = tmp_path / "both.bin"
+    target.write_bytes(b"before")
+    with target.open("ab") as output:
+        subprocess.run(
+            [sys.executable, "-m", "speakahead", "say", "Hi.", "-o", "-"],
+            stdout=output,
+            timeout=120,
+            check=True,
+        )
+    assert target.read_bytes().startswith(b"beforeRIFF")
+    assert target.read_bytes().count(b"RIFF") == 1
+
+
 def test_an_interrupt_ends_say_although_nothing_is_typed(tmp_path: Path) -> None:
     process = subprocess.Popen(
         [sys.executable, "-m", "speakahead", "say", "-", "-o", str(tmp_path / "x.wav")],

@@ -61,11 +61,12 @@ class WavFile:
         self._file.flush()
 
     async def close(self) -> None:
+        if self._file is sys.stdout.buffer:
+            return  # not ours to rewind: it may have been opened to append
         if self._file.seekable():
             self._file.seek(0)
             self._file.write(wav.header(self._bytes))
-        if self._file is not sys.stdout.buffer:
-            self._file.close()
+        self._file.close()
 
 
 class Loudspeaker:
