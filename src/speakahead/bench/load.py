@@ -26,8 +26,8 @@ from websockets.asyncio.client import ClientConnection, connect
 
 from speakahead.audio.pcm import SAMPLE_RATE
 from speakahead.errors import ConnectionFailed, SynthesisFailed
+from speakahead.protocol.v1 import ROUTE
 
-ROUTE = "/invocations-bidirectional-stream"
 _AUDIBLE = 32768 * 10 ** (-50 / 20)
 _START_TIMEOUT_S = 120.0
 _FRAME_TIMEOUT_S = 120.0

@@ -11,13 +11,13 @@ from websockets.sync.client import ClientConnection, connect
 
 from speakahead.audio.pcm import SAMPLE_RATE
 from speakahead.errors import ConnectionFailed, InvalidRequest, SpeakaheadError
+from speakahead.protocol.v1 import ROUTE
 
 SENTENCES = (
     "Hello there.",
     "This is a post deployment check.",
     "It has three sentences.",
 )
-ROUTE = "/invocations-bidirectional-stream"
 _SCHEMES = {"http": "ws", "https": "wss", "ws": "ws", "wss": "wss"}
 
 

@@ -62,11 +62,10 @@ def calibration_directory() -> Path:
 
 def find_prepared(model: ModelDirectory) -> Path | None:
     """The prepared parts of a model, beside its weights or in the user's cache."""
-    for cache in _caches(model):
-        parts = prepared_directory(model.weights, cache)
-        if is_prepared(parts):
-            return parts
-    return None
+    beside, cached = _caches(model)
+    parts = prepared_directory(model.weights, beside)  # reads all of the weights for their sum
+    candidates = (parts, cached / parts.name)
+    return next((directory for directory in candidates if is_prepared(directory)), None)
 
 
 def prepare_parts(

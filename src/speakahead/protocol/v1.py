@@ -44,6 +44,9 @@ from speakahead.session.events import (
     VoiceSettings,
 )
 
+ROUTE = "/invocations-bidirectional-stream"
+"""Path of the WebSocket that speaks this protocol."""
+
 type Id = Annotated[str, Field(min_length=1, max_length=128)]
 type VoiceName = Annotated[str, Field(min_length=1, max_length=128)]
 

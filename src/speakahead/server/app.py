@@ -16,6 +16,7 @@ from starlette.routing import Route, WebSocketRoute
 
 from speakahead.backends.local import LocalBackend
 from speakahead.errors import InvalidRequest, SpeakaheadError
+from speakahead.protocol.v1 import ROUTE
 from speakahead.server import openai, sagemaker
 from speakahead.server.settings import ServerSettings
 from speakahead.server.status import error_response
@@ -77,7 +78,7 @@ def create_app(
         routes=[
             Route("/ping", sagemaker.ping),
             Route("/invocations", sagemaker.invocations, methods=["POST"]),
-            WebSocketRoute("/invocations-bidirectional-stream", sagemaker.bidirectional_stream),
+            WebSocketRoute(ROUTE, sagemaker.bidirectional_stream),
             Route("/v1/audio/speech", openai.speech, methods=["POST"]),
             Route("/v1/audio/voices", openai.voices),
             Route("/v1/models", openai.models),
