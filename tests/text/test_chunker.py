@@ -149,6 +149,14 @@ class TestLatency:
         assert [unit.text for unit in chunker.flush()] == ["It was on Jan 1, 1980."]
         assert chunker.flush() == []
 
+    @pytest.mark.parametrize("word", ["Everyone", "Usually", "According", "Nothing"])
+    def test_a_word_that_is_no_name_ends_the_sentence_before_it(self, word: str) -> None:
+        assert texts_of(f"She works at Acme Inc. {word} ") == ["She works at Acme Inc.", word]
+
+    @pytest.mark.parametrize("word", ["Senate", "Congress", "Maria", "Chairman"])
+    def test_a_word_that_may_be_a_name_does_not(self, word: str) -> None:
+        assert texts_of(f"In the U.S. {word} did it. It") == [f"In the U.S. {word} did it.", "It"]
+
     def test_the_end_of_the_message_settles_a_whole_word_look_ahead(self) -> None:
         assert texts_of("I live in the U.S. He") == ["I live in the U.S.", "He"]
 

@@ -83,7 +83,13 @@ _ENGLISH = Lexicon(
         "next first second third lastly today tomorrow yesterday recently currently "
         "each every some many most all both any one two three four five another other others "
         "several few such maybe perhaps just only even still sure okay ok thanks sorry "
-        "unfortunately fortunately check see note use try make go get tell ask"
+        "unfortunately fortunately check see note use try make go get tell ask "
+        "someone everyone everybody everything anyone anybody anything something nothing nobody "
+        "none neither either besides likewise similarly consequently accordingly conversely "
+        "specifically generally typically usually often sometimes eventually ultimately "
+        "importantly interestingly surprisingly clearly obviously according given compared "
+        "depending considering later soon again above below once whenever wherever whatever "
+        "having being"
     ),
     conjunctions=_words(
         "and but or nor so yet because although though while whereas since unless until which "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -40,6 +41,9 @@ class Phonemizer(Protocol):
 
     language: str
 
-    def phonemize(self, spoken: SpannedText) -> Phonemes:
-        """Phonemes of ``spoken``; an empty ``text`` where nothing in it can be spoken."""
+    def phonemize(self, spoken: SpannedText, given: Mapping[str, str] | None = None) -> Phonemes:
+        """Phonemes of ``spoken``; an empty ``text`` where nothing in it can be spoken.
+
+        ``given`` has the phonemes of some words of ``spoken``, written exactly so.
+        """
         ...

@@ -90,6 +90,22 @@ class SpannedText:
         origins += self.origins[done:]
         return SpannedText("".join(pieces), tuple(origins))
 
+    def unwrapped(self, pattern: re.Pattern[str]) -> SpannedText:
+        """Replace each match of ``pattern`` by its group 1, whose characters keep their origins."""
+        pieces: list[str] = []
+        origins: list[Span] = []
+        done = 0
+        for match in pattern.finditer(self.text):
+            for start, end in ((done, match.start()), match.span(1)):
+                pieces.append(self.text[start:end])
+                origins += self.origins[start:end]
+            done = match.end()
+        if not done:
+            return self
+        pieces.append(self.text[done:])
+        origins += self.origins[done:]
+        return SpannedText("".join(pieces), tuple(origins))
+
     def stripped(self) -> SpannedText:
         """This text without white space at its ends."""
         left = len(self.text) - len(self.text.lstrip())

@@ -70,3 +70,13 @@ def test_reads_as_a_person_would(say: Callable[..., str], written: str, spoken: 
 def test_a_code_block_can_be_announced() -> None:
     text = SpannedText.verbatim("```sh\nls\n```")
     assert spoken_form(text, "en-us", code_block="Code example").text == "Code example."
+
+
+def test_each_word_of_a_link_keeps_its_own_place() -> None:
+    text = "See [the great page](https://example.com) or [an old one][1]."
+    spoken = spoken_form(SpannedText.verbatim(text), "en-us")
+    assert spoken.text == "See the great page or an old one."
+    for word in ("great", "page", "old"):
+        start = spoken.text.index(word)
+        span = spoken.source(start, start + len(word))
+        assert text[span.start : span.end] == word

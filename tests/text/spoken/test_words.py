@@ -8,6 +8,10 @@ import pytest
 
 CASES = {
     "Dr. Smith lives at 221B Baker St.": ("Doctor Smith lives at two twenty one B Baker Street."),
+    "She lives on St. Mary's Dr.": "She lives on Saint Mary's Drive.",
+    "Near Ocean Dr., ask Dr. King": "Near Ocean Drive, ask Doctor King",
+    "On Mt. Vernon Dr. it rains": "On Mount Vernon Drive it rains",
+    "Thank you, Dr.": "Thank you, Doctor.",
     "St. Paul visited 5 King St. in May": "Saint Paul visited five King Street in May",
     "Mr. and Mrs. Lee": "Mister and Missus Lee",
     "Prof. Xu": "Professor Xu",

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from difflib import SequenceMatcher
 from functools import lru_cache
 from itertools import pairwise
 
 from speakahead.text.alphabet import MARKS
+from speakahead.text.g2p.given import Given
 from speakahead.text.g2p.ipa import transcribe
 from speakahead.text.g2p.words import WordCollector, tidy
 from speakahead.text.phonemes import Phonemes
@@ -45,31 +46,66 @@ class ClausePhonemizer:
     def __init__(self, language: str) -> None:
         self.language = language
 
-    def phonemize(self, spoken: SpannedText) -> Phonemes:
-        """Phonemes of ``spoken``; an empty ``text`` where nothing in it can be spoken."""
+    def phonemize(self, spoken: SpannedText, given: Mapping[str, str] | None = None) -> Phonemes:
+        """Phonemes of ``spoken``; an empty ``text`` where nothing in it can be spoken.
+
+        ``given`` has the phonemes of some words of ``spoken``, written exactly so.
+        """
         text = tidy(spoken).rewrite(_OTHERWISE, lambda match: _SPELT_OTHERWISE[match[0]])
         text = text.rewrite(_ELLIPSIS, lambda _: "…").rewrite(_SPACED_MARK, lambda _: "")
+        said = Given(given or {}, self.language)
         collector = WordCollector(text, self.language)
         done = 0
         for mark in _MARK.finditer(text.text):
-            self._clause(text.text, done, mark.start(), collector)
+            self._clause(text.text, done, mark.start(), collector, said)
             collector.add(mark[0], mark.start(), mark.end())
             done = mark.end()
-        self._clause(text.text, done, len(text), collector)
+        self._clause(text.text, done, len(text), collector, said)
         return collector.phonemes()
 
-    def _clause(self, text: str, start: int, end: int, collector: WordCollector) -> None:
+    def _clause(
+        self, text: str, start: int, end: int, collector: WordCollector, said: Given
+    ) -> None:
         """Add the words between two marks, with the space before, between and after them."""
         words = list(_WORD.finditer(text, start, end))
-        for first in range(0, len(words), _WORDS_AT_ONCE):
-            group = words[first : first + _WORDS_AT_ONCE]
-            parts = aligned([word[0] for word in group], self.language)
+        first = 0
+        while first < len(words):
+            phonemes = self._partly_given(words[first][0], said)
+            if phonemes is not None:
+                group, parts = words[first : first + 1], [phonemes]
+            else:
+                group = [words[first]]
+                for word in words[first + 1 : first + _WORDS_AT_ONCE]:
+                    if self._partly_given(word[0], said) is not None:
+                        break
+                    group.append(word)
+                parts = aligned([word[0] for word in group], self.language)
             for word, phonemes in zip(group, parts, strict=True):
                 if word.start() > start:
                     collector.add(" ", word.start(), word.start())
                 collector.add(phonemes, word.start(), word.end())
+            first += len(group)
         if text[end - 1 : end] == " " and start < end:
             collector.add(" ", end, end)
+
+    def _partly_given(self, word: str, said: Given) -> str | None:
+        """Phonemes of a word in which some are given; None for any other."""
+        if not said:
+            return None
+        pieces = said.pieces(word)
+        if all(phonemes is None for _, phonemes in pieces):
+            return None
+        return "".join(
+            self._beside_given(text) if phonemes is None else phonemes for text, phonemes in pieces
+        )
+
+    def _beside_given(self, text: str) -> str:
+        if not text.endswith("'"):
+            return transcribe(text, self.language)
+        # Alone, espeak-ng would spell the "l'" of "l'ami". So it gets a vowel, which then goes.
+        with_vowel = transcribe(text + "a", self.language)
+        consonants = re.sub("[ˈˌ]?[aɑɐæʌə]ː?$", "", with_vowel)
+        return consonants if consonants != with_vowel else ""
 
 
 def aligned(words: list[str], language: str) -> list[str]:

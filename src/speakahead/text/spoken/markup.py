@@ -68,16 +68,29 @@ def _entity(match: re.Match[str]) -> str:
 
 _DESTINATION = r"\((?:[^()\n]|\([^()\n]{0,500}\)){0,2000}\)"
 
-_LINKS = (
+_NOTES = (
     rule(r"^[ \t]*\[(?!\^)[^\[\]\n]{1,200}\]:[ \t]+\S[^\n]*$", "", "[", flags=_LINE),
     rule(r"^[ \t]*\[\^[^\[\]\n]{1,100}\]:[ \t]*", "", "[", flags=_LINE),
     rule(r"\[\^[^\[\]\n]{1,100}\]", "", "["),
     rule(r"【[^【】\n]{0,200}】", "", "【"),
-    rule(rf"!\[([^\[\]\n]{{0,1000}})\]{_DESTINATION}", lambda m: m[1], "["),
-    rule(rf"!?\[([^\[\]\n]{{0,1000}})\]{_DESTINATION}", lambda m: m[1], "["),
-    rule(r"(?<=[^\W\d_]|[.,;:!?\"')])(?:\[\d{1,3}(?:[,–-] ?\d{1,3}){0,9}\]){1,9}", "", "["),
-    rule(r"\[([^\[\]\n]{1,1000})\]\[[^\[\]\n]{0,200}\]", lambda m: m[1], "["),
 )
+_LINKS = (
+    re.compile(rf"!\[([^\[\]\n]{{0,1000}})\]{_DESTINATION}"),
+    re.compile(rf"!?\[([^\[\]\n]{{0,1000}})\]{_DESTINATION}"),
+)
+_CITATION = rule(r"(?<=[^\W\d_]|[.,;:!?\"')])(?:\[\d{1,3}(?:[,–-] ?\d{1,3}){0,9}\]){1,9}", "", "[")
+_REFERENCE = re.compile(r"\[([^\[\]\n]{1,1000})\]\[[^\[\]\n]{0,200}\]")
+
+
+def _unlinked(text: SpannedText) -> SpannedText:
+    """Links by their texts, in which each word keeps its own place; no notes or citations."""
+    if "[" not in text.text and "【" not in text.text:
+        return text
+    text = apply(text, _NOTES)
+    for link in _LINKS:
+        text = text.unwrapped(link)
+    return apply(text, (_CITATION,)).unwrapped(_REFERENCE)
+
 
 _RULE = re.compile(r"[ \t]*(?:[-*_=][ \t]*){3,}")
 _TABLE_RULE = re.compile(r"[|:\-+ \t]*")
@@ -217,7 +230,7 @@ def plain(text: SpannedText, language: str, code_block: str = "") -> SpannedText
     text = text.rewrite(_CODE, lambda m: spoken_code(m[2], language))
     if language == "en":
         text = text.rewrite(_MATHEMATICS, _mathematics)
-    text = apply(text, (*_HTML, *_LINKS))
+    text = _unlinked(apply(text, _HTML))
     text = _blocks(text)
     text = apply(text, (_ESCAPE, *_INLINE, *_BREAKS))
     return text.stripped()

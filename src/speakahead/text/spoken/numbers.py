@@ -40,6 +40,10 @@ _FASTER = (
     r"(?= (?:faster|slower|more|less|larger|smaller|better|bigger|higher|lower|cheaper|longer"
     r"|shorter|as|the|your|speedup|speed-up|improvement|increase|growth|return|leverage)\b)"
 )
+_NO_TERM_BEFORE = r"(?<![=+*/^−-])(?<![=+*/^−-] )"
+_NO_TERM_AFTER = r"(?! ?[=+*/^−] ?[\w(]| ?- ?\d)"
+_ARTICLE = re.compile(r"(?i)\ban? \Z")
+_NOUN = re.compile(r"[ -][a-z]")
 _NAMED_THOUSANDS = re.compile(r" (?:run|race|walk|video|tv|TV|display|monitor|resolution|screen)")
 _FIXED = {"24/7": "twenty four seven", "9/11": "nine eleven", "50/50": "fifty fifty",
           "20/20": "twenty twenty", "7/11": "seven eleven", "80/20": "eighty twenty",
@@ -155,6 +159,23 @@ def rules(language: str) -> tuple[Rule, ...]:
             "/",
         ),
         rule(rf"{_START}({_NUMBER})x{_FASTER}", lambda m: f"{words(m[1])} times", "x"),
+        rule(
+            rf"{_START}({_NUMBER})x? ?[-–] ?({_NUMBER})x(?!\w){_NO_TERM_AFTER}",
+            lambda m: f"{words(m[1])} to {words(m[2])} times",
+            "x",
+            "-–",
+        ),
+        # "A 10x engineer" and the unknown of an equation are said by the letter.
+        rule(
+            rf"{_NO_TERM_BEFORE}{_START}({_NUMBER})x(?!\w){_NO_TERM_AFTER}",
+            lambda m: (
+                None
+                if _ARTICLE.search(m.string, max(0, m.start() - 4), m.start())
+                and _NOUN.match(m.string, m.end())
+                else f"{words(m[1])} times"
+            ),
+            "x",
+        ),
         rule(rf"{_START}({_NUMBER})x(?!\w)", lambda m: f"{words(m[1])} X", "x"),
         rule(
             rf"{_START}({_NUMBER}) ?[-–] ?({_NUMBER})(k|K|M|B|bn)(?!\w)",

@@ -82,7 +82,9 @@ _STREET_BEFORE = re.compile(
     r"(?:\d[\w\-]* (?:[NSEW]\.? |North |South |East |West )?(?:[A-Z][\w']{0,30} ){1,3}"
     r"|\d{1,3}(?:st|nd|rd|th) )$"
 )
-_NAME_BEFORE = re.compile(r"(?:^|[^.!?:] )[A-Z][\w']{1,30} $|^[A-Z][\w']{2,30} $")
+_NAME_BEFORE = re.compile(
+    r"(?:^|[^.!?:] |\b(?:St|Mt|Ft|Dr|Mr|Mrs|Gen|Pres)\. )[A-Z][\w']{1,30} $|^[A-Z][\w']{2,30} $"
+)
 
 _GREEK = dict(
     zip(
