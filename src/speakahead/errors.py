@@ -12,10 +12,17 @@
     │   └── ModelCorrupt
     ├── IllegalTransition      a session method was called in the wrong state
     ├── SynthesisFailed        the engine could not speak this text
+    ├── Unauthorized           no API key, or one that is not known
+    ├── Forbidden              a web page of an origin that may not use the server
     ├── NotReady               the model is still being loaded
+    │   └── ShuttingDown       the server takes nothing new and is about to end
     ├── Overloaded             more streams than this machine can keep on time
+    │   ├── TextQueueFull      more text than may wait, all of it behind a held utterance
+    │   └── TooManySessions    more sessions than the server, or the key, may have
     ├── IdleTimeout            nothing was said for too long
-    └── ConnectionFailed       a peer could not be reached, or left too early
+    ├── SessionExpired         a session is as old as one may get
+    ├── ConnectionFailed       a peer could not be reached, or left too early
+    └── RemoteError            what a server answered; has the server's own code
 
 Doors turn these into their own wire format and never invent codes: the code and the sentence
 that a client sees are those of the error. The sentence says what to do about it. It never holds
@@ -94,9 +101,21 @@ class SynthesisFailed(SpeakaheadError):
     retryable = True
 
 
+class Unauthorized(SpeakaheadError):
+    code = "unauthorized"
+
+
+class Forbidden(SpeakaheadError):
+    code = "forbidden"
+
+
 class NotReady(SpeakaheadError):
     code = "not_ready"
     retryable = True
+
+
+class ShuttingDown(NotReady):
+    code = "shutting_down"
 
 
 class Overloaded(SpeakaheadError):
@@ -104,11 +123,45 @@ class Overloaded(SpeakaheadError):
     retryable = True
 
 
+class TextQueueFull(Overloaded):
+    code = "text_queue_full"
+
+
+class TooManySessions(Overloaded):
+    """``of_key``: whether it is the limit of the key that was reached, not the server's."""
+
+    code = "too_many_sessions"
+
+    def __init__(
+        self, message: str, *, retry_after_s: float | None = None, of_key: bool = False
+    ) -> None:
+        super().__init__(message, retry_after_s=retry_after_s)
+        self.of_key = of_key
+
+
 class IdleTimeout(SpeakaheadError):
     code = "idle_timeout"
+    retryable = True
+
+
+class SessionExpired(SpeakaheadError):
+    code = "session_expired"
     retryable = True
 
 
 class ConnectionFailed(SpeakaheadError):
     code = "connection_failed"
     retryable = True
+
+
+class RemoteError(SpeakaheadError):
+    """A server's error, as its client sees it: code, sentence and advice are the server's."""
+
+    code = "remote_error"
+
+    def __init__(
+        self, message: str, *, code: str, retryable: bool, retry_after_s: float | None = None
+    ) -> None:
+        super().__init__(message, retry_after_s=retry_after_s)
+        self.code = code  # type: ignore[misc]  # the server's, not the class's
+        self.retryable = retryable  # type: ignore[misc]

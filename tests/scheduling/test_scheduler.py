@@ -1,5 +1,6 @@
 """The scheduler with an engine of known cost and a clock that the test moves."""
 
+import ctypes
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -13,7 +14,8 @@ from speakahead.audio.pcm import SAMPLE_RATE
 from speakahead.errors import InvalidRequest, SpeakaheadError, SynthesisFailed
 from speakahead.kokoro.engine import Window, WordTiming
 from speakahead.scheduling.jobs import Job
-from speakahead.scheduling.scheduler import Policy, Scheduler, Stream
+from speakahead.scheduling.scheduler import Policy, Scheduler
+from speakahead.scheduling.stream import Stream
 from speakahead.text.phonemes import Phonemes
 
 WINDOW = SAMPLE_RATE // 2
@@ -65,7 +67,9 @@ class FakeEngine:
 
 
 class FakeText:
-    def phonemes(self, text: str, start: int, language: str) -> list[Phonemes]:
+    def phonemes(
+        self, text: str, start: int, language: str, pronunciations: object = ()
+    ) -> list[Phonemes]:
         return [Phonemes(text, (), language)] if text else []
 
 
@@ -76,6 +80,7 @@ class Recorder:
     heard: list[str] = field(default_factory=list)
     samples: int = 0
     errors: list[SpeakaheadError] = field(default_factory=list)
+    job: Job | None = None
 
     def began(self, words: tuple[WordTiming, ...]) -> None:
         self.heard.append("began")
@@ -90,6 +95,10 @@ class Recorder:
     def failed(self, error: SpeakaheadError) -> None:
         self.heard.append("failed")
         self.errors.append(error)
+
+
+def jobs(*recorders: Recorder) -> list[Job]:
+    return [recorder.job for recorder in recorders if recorder.job is not None]
 
 
 def wait_for(condition: Callable[[], bool]) -> None:
@@ -115,7 +124,8 @@ class Rig:
 
     def submit(self, stream: Stream, text: str, pause_s: float = 0.0) -> Recorder:
         recorder = Recorder()
-        stream.submit(Job(text, 0, "en-us", "v", 1.0, pause_s, recorder))
+        recorder.job = Job(text, 0, "en-us", "v", 1.0, pause_s, recorder)
+        stream.submit(recorder.job)
         return recorder
 
 
@@ -202,12 +212,12 @@ def test_sound_that_nobody_takes_holds_the_stream_back(rig: Rig) -> None:
     wait_for(lambda: len(rig.engine.decoded) == 3)
 
 
-def test_cancel_drops_the_window_that_is_being_decoded(rig: Rig) -> None:
+def test_withdrawing_drops_the_window_that_is_being_decoded(rig: Rig) -> None:
     stream = rig.scheduler.open()
     heard = rig.submit(stream, "aaaa")
     queued = rig.submit(stream, "bbbb")
     assert rig.engine.entered.acquire(timeout=5)
-    stream.cancel()
+    stream.withdraw(jobs(heard, queued), 0.0)
     rig.engine.gate.release(1)
     later = rig.submit(stream, "c")
     rig.engine.gate.release(1)
@@ -269,15 +279,24 @@ def test_closing_ends_the_threads() -> None:
 
 def test_an_utterance_waits_rather_than_make_another_late(busy_rig: Rig) -> None:
     first, second = busy_rig.scheduler.open(), busy_rig.scheduler.open()
-    busy_rig.submit(first, "a" * 30)
+    speaking = busy_rig.submit(first, "a" * 30)
     busy_rig.engine.let(1)
     waiting = busy_rig.submit(second, "b" * 30)
     busy_rig.engine.let(3)
     assert busy_rig.engine.decoded == ["a0", "a1", "a2", "a3"]
     assert waiting.heard == []
-    first.cancel()
+    first.withdraw(jobs(speaking), 0.0)
     busy_rig.engine.gate.release(2)
     wait_for(lambda: "b0" in busy_rig.engine.decoded)
+
+
+def test_a_listener_for_whom_all_is_decoded_keeps_nobody_out(busy_rig: Rig) -> None:
+    first, second = busy_rig.scheduler.open(), busy_rig.scheduler.open()
+    busy_rig.submit(first, "aaaa")
+    busy_rig.engine.let(4)  # its listener still hears it
+    busy_rig.submit(second, "b" * 30)
+    busy_rig.engine.let(1)
+    assert busy_rig.engine.decoded[-1] == "b0"
 
 
 def test_an_utterance_that_waited_too_long_is_refused(busy_rig: Rig) -> None:
@@ -318,3 +337,59 @@ def test_a_stalled_reader_does_not_keep_others_out(busy_rig: Rig) -> None:
     heard = busy_rig.submit(other, "bb")
     busy_rig.engine.let(2)
     wait_for(lambda: heard.heard[-1:] == ["done"])
+
+
+def test_other_jobs_of_the_stream_survive_a_withdrawal(rig: Rig) -> None:
+    stream = rig.scheduler.open()
+    speaking, dropped, kept = (rig.submit(stream, text) for text in ("aa", "bb", "cc"))
+    assert rig.engine.entered.acquire(timeout=5)
+    stream.withdraw(jobs(dropped), 0.5)
+    rig.engine.let(4)
+    wait_for(lambda: kept.heard[-1:] == ["done"])
+    assert speaking.heard == ["began", "audio", "audio", "done"]
+    assert dropped.heard == []
+    assert rig.engine.decoded == ["a0", "a1", "c0", "c1"]
+
+
+def test_after_an_interruption_the_next_utterance_is_due_at_once(rig: Rig) -> None:
+    interrupted, other = rig.scheduler.open(), rig.scheduler.open()
+    dropped = rig.submit(interrupted, "aaaaaa")
+    rig.engine.let(4)  # 2 s ahead, and the fifth window is under way
+    rig.submit(other, "bbb")
+    interrupted.withdraw(jobs(dropped), 0.0)
+    rig.clock.now -= 0.001
+    rig.submit(interrupted, "cc")
+    rig.engine.let(3)
+    assert rig.engine.decoded[4:7] == ["a4", "c0", "b0"]
+
+
+def test_released_sound_is_played_from_then_on(rig: Rig) -> None:
+    stream = rig.scheduler.open(ahead_s=1.2)
+    rig.submit(stream, "aaaaaa")
+    rig.engine.gate.release(100)
+    wait_for(lambda: len(rig.engine.decoded) == 3)
+    rig.clock.now += 1.5  # held: none of it was played in that time
+    stream.rebase(1.5)
+    time.sleep(0.05)
+    assert len(rig.engine.decoded) == 3
+    rig.clock.now += 0.5
+    stream.sent(0)
+    wait_for(lambda: len(rig.engine.decoded) == 4)
+
+
+def test_a_worker_that_is_killed_fails_its_sentence_and_lives_on(rig: Rig) -> None:
+    stream = rig.scheduler.open()
+    bad = rig.submit(stream, "a")
+    assert rig.engine.entered.acquire(timeout=5)
+    (worker,) = rig.scheduler._threads
+    assert worker.ident is not None
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(
+        ctypes.c_ulong(worker.ident), ctypes.py_object(SystemExit)
+    )
+    rig.engine.gate.release(1)
+    wait_for(lambda: bad.heard[-1:] == ["failed"])
+    assert bad.errors[0].code == "synthesis_failed"
+    good = rig.submit(stream, "g")
+    rig.engine.gate.release(1)
+    wait_for(lambda: good.heard[-1:] == ["done"])
+    assert rig.scheduler.alive

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -11,12 +12,19 @@ from numpy.typing import NDArray
 from speakahead.errors import SpeakaheadError
 from speakahead.kokoro.engine import WordTiming
 from speakahead.text.phonemes import Phonemes
+from speakahead.text.pronunciations import Pronunciation
 
 
 class PhonemeSource(Protocol):
     """The text side: spoken form and phonemes of a sentence (see ``text.frontend``)."""
 
-    def phonemes(self, text: str, start: int, language: str) -> list[Phonemes]: ...
+    def phonemes(
+        self,
+        text: str,
+        start: int,
+        language: str,
+        pronunciations: Sequence[Pronunciation] = (),
+    ) -> list[Phonemes]: ...
 
 
 class Listener(Protocol):
@@ -28,7 +36,7 @@ class Listener(Protocol):
     def failed(self, error: SpeakaheadError) -> None: ...
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Job:
     """One sentence to speak; ``start`` is its position in the source text."""
 
@@ -39,3 +47,4 @@ class Job:
     speed: float
     pause_s: float
     listener: Listener
+    pronunciations: tuple[Pronunciation, ...] = ()

@@ -18,24 +18,18 @@ import threading
 import time
 import traceback
 from collections import deque
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
 from enum import StrEnum
-
-import numpy as np
-from numpy.typing import NDArray
 
 from speakahead.audio.pcm import SAMPLE_RATE, silence
 from speakahead.errors import Overloaded, SpeakaheadError, SynthesisFailed
-from speakahead.kokoro.engine import Engine, Plan, WordTiming
+from speakahead.kokoro.engine import Engine, Plan
 from speakahead.scheduling.admission import Demand, feasible
 from speakahead.scheduling.jobs import Job, PhonemeSource
+from speakahead.scheduling.stream import Began, Queued, Step, Stream
 
 _log = logging.getLogger(__name__)
-
-_PROSODY_LEAD_S = 0.2
-"""A sentence that has not begun is due this much earlier: its prosody comes before its sound."""
-
 
 _SECONDS_A_CHARACTER = 0.07
 """How long a character of text sounds, about; used until a sentence's prosody is known."""
@@ -72,71 +66,6 @@ class Counters:
     refused: int = 0
     busy_s: float = 0.0
     audio_s: float = 0.0
-
-
-@dataclass(slots=True)
-class _Began:
-    words: tuple[WordTiming, ...]
-    samples: int
-
-
-type _Step = _Began | NDArray[np.float32] | None
-
-
-@dataclass(slots=True, eq=False)
-class _Queued:
-    job: Job
-    submitted_at: float
-    remaining_s: float
-    """Seconds of sound that are still to come, estimated from the text at first."""
-    steps: Iterator[_Step] | None = None
-
-
-@dataclass(slots=True, eq=False)
-class Stream:
-    """One listener's queue. Made by ``Scheduler.open``; every method may be called anywhere."""
-
-    _scheduler: Scheduler[Plan]
-    _ahead_s: float | None
-    _max_unsent: int
-    _queue: deque[_Queued] = field(default_factory=deque)
-    _busy: bool = False
-    _generation: int = 0
-    _plays_until: float = float("-inf")
-    _unsent: int = 0
-    _admitted: bool = False
-
-    def submit(self, job: Job) -> None:
-        """Queue a sentence behind the stream's earlier ones."""
-        self._scheduler._submit(self, job)
-
-    def sent(self, samples: int) -> None:
-        """The listener's door has passed on so many samples: room for as many more."""
-        self._scheduler._sent(self, samples)
-
-    def cancel(self) -> None:
-        """Drop all jobs. After this returns, no listener of theirs is called again."""
-        self._scheduler._cancel(self)
-
-    def close(self) -> None:
-        """Cancel, and forget the stream."""
-        self._scheduler._close(self)
-
-    def _deadline(self) -> float:
-        head = self._queue[0]
-        due = max(self._plays_until, head.submitted_at)
-        return due if head.steps is not None else due - _PROSODY_LEAD_S
-
-    def _demand(self, now: float) -> Demand:
-        if self._unsent >= self._max_unsent:
-            return Demand(0.0, 0.0)  # its reader has stalled, and so does its speech
-        return Demand(self._plays_until - now, sum(queued.remaining_s for queued in self._queue))
-
-    def _ready_at(self, now: float) -> float:
-        """From when on the stream's next step may run; infinity while it may not."""
-        if self._busy or not self._queue or self._unsent >= self._max_unsent:
-            return float("inf")
-        return now if self._ahead_s is None else self._plays_until - self._ahead_s
 
 
 class Scheduler[P: Plan]:
@@ -229,7 +158,7 @@ class Scheduler[P: Plan]:
             now = self._clock()
             if not stream._queue and stream._plays_until <= now:
                 stream._admitted = False  # its last utterance has been played
-            stream._queue.append(_Queued(job, now, guess_s))
+            stream._queue.append(Queued(job, now, guess_s))
             self._changed.notify()
 
     def _sent(self, stream: Stream, samples: int) -> None:
@@ -237,9 +166,15 @@ class Scheduler[P: Plan]:
             stream._unsent = max(0, stream._unsent - samples)
             self._changed.notify()
 
-    def _cancel(self, stream: Stream) -> None:
+    def _withdraw(self, stream: Stream, jobs: Collection[Job], unheard_s: float) -> None:
         with self._changed:
-            self._drop(stream)
+            if stream._queue and stream._queue[0].job in jobs:
+                stream._generation += 1  # its step under way comes to nothing
+            stream._queue = deque(queued for queued in stream._queue if queued.job not in jobs)
+            stream._plays_until = self._clock() + unheard_s if unheard_s else float("-inf")
+            if not stream._queue and not unheard_s:
+                stream._admitted = False
+            self._changed.notify()
 
     def _close(self, stream: Stream) -> None:
         with self._changed:
@@ -256,34 +191,42 @@ class Scheduler[P: Plan]:
     # -- worker threads ------------------------------------------------------------------------
 
     def _work(self) -> None:
-        while (picked := self._pick()) is not None:
-            stream, queued, generation = picked
-            began_at = self._clock()
-            failure: SpeakaheadError | None = None
-            step: _Step = None
-            finished = False
+        """A worker's life. It outlives any fault: that of a step ends its sentence, no more."""
+        picked: tuple[Stream, Queued, int] | None = None
+        while True:
             try:
-                if queued.steps is None:
-                    queued.steps = self._steps(queued.job)
-                step = next(queued.steps)
-            except StopIteration:
-                finished = True
-            except SpeakaheadError as error:
-                failure = error
-            except Exception as error:  # the worker must outlive any fault of an engine
-                # Where, not what: the text of an exception may hold the words to be spoken.
-                where = "".join(traceback.format_tb(error.__traceback__))
-                _log.error("synthesis failed: %s at\n%s", type(error).__name__, where)
-                failure = SynthesisFailed("This sentence could not be synthesised.")
-            with self._changed:
-                stream._busy = False
-                self.counters.busy_s += self._clock() - began_at
-                self._unaccounted_s += self._clock() - began_at
-                if stream._generation == generation:
-                    self._settle(stream, queued, step, finished, failure)
-                self._changed.notify()
+                if picked is not None:
+                    self._settle(*picked, None, SynthesisFailed("The engine was interrupted."))
+                    picked = None
+                picked = self._pick()
+                if picked is None:
+                    return
+                self._take_turn(*picked)
+                picked = None
+            except BaseException as fault:
+                _log_fault("a worker was interrupted", fault)
 
-    def _pick(self) -> tuple[Stream, _Queued, int] | None:
+    def _take_turn(self, stream: Stream, queued: Queued, generation: int) -> None:
+        """Run one step of a stream, and pass its outcome on."""
+        began_at = self._clock()
+        outcome: Step = None
+        failure: SpeakaheadError | None = None
+        try:
+            if queued.steps is None:
+                queued.steps = self._steps(queued.job)
+            outcome = next(queued.steps, None)
+        except SpeakaheadError as error:
+            failure = error
+        except Exception as fault:
+            _log_fault("synthesis failed", fault)
+            failure = SynthesisFailed("This sentence could not be synthesised.")
+        spent_s = self._clock() - began_at
+        with self._changed:
+            self.counters.busy_s += spent_s
+            self._unaccounted_s += spent_s
+        self._settle(stream, queued, generation, outcome, failure)
+
+    def _pick(self) -> tuple[Stream, Queued, int] | None:
         """Wait for the step that is to run next; None when closing."""
         with self._changed:
             while not self._closing:
@@ -308,7 +251,8 @@ class Scheduler[P: Plan]:
         """
         if stream._admitted or self._policy is Policy.FIFO:
             return True
-        others = [s._demand(now) for s in self._streams if s._admitted and s is not stream]
+        admitted = [s._demand(now) for s in self._streams if s._admitted and s is not stream]
+        others = [demand for demand in admitted if demand.remaining_s > 0]
         demands = [*others, Demand(_ADMISSION_LEAD_S, stream._demand(now).remaining_s)]
         if not others or feasible(demands, cost=self._cost, workers=self._workers):
             stream._admitted = True
@@ -331,14 +275,15 @@ class Scheduler[P: Plan]:
             return stream._queue[0].submitted_at
         return stream._deadline()
 
-    def _steps(self, job: Job) -> Iterator[_Step]:
+    def _steps(self, job: Job) -> Iterator[Step]:
         """Speak a sentence; each step is short, and the worker may switch streams after it."""
         sound = False
-        for phonemes in self._text.phonemes(job.text, job.start, job.language):
+        pieces = self._text.phonemes(job.text, job.start, job.language, job.pronunciations)
+        for phonemes in pieces:
             plan = self._engine.plan(phonemes, job.voice, job.speed)
             if plan.samples == 0:
                 continue
-            yield _Began(plan.words, plan.samples)
+            yield Began(plan.words, plan.samples)
             for window in plan.windows:
                 sound = True
                 yield self._engine.decode(plan, window)
@@ -348,28 +293,37 @@ class Scheduler[P: Plan]:
     def _settle(
         self,
         stream: Stream,
-        queued: _Queued,
-        step: _Step,
-        finished: bool,
+        queued: Queued,
+        generation: int,
+        outcome: Step,
         failure: SpeakaheadError | None,
     ) -> None:
-        """Pass a step's outcome on. Holds the lock, so nothing comes after ``cancel`` returns."""
-        listener = queued.job.listener
-        if failure is not None:
-            self.counters.failures += 1
-            stream._queue.popleft()
-            listener.failed(failure)
-        elif finished:
-            stream._queue.popleft()
-            listener.done()
-        elif isinstance(step, _Began):
-            queued.remaining_s = step.samples / SAMPLE_RATE + queued.job.pause_s
-            listener.began(step.words)
-        elif step is not None:
-            self._count(stream, queued, len(step))
-            listener.audio(step)
+        """Pass a step's outcome on; None is the sentence's end.
 
-    def _count(self, stream: Stream, queued: _Queued, samples: int) -> None:
+        The listener is called with the lock held, so nothing comes after ``withdraw`` returns.
+        """
+        with self._changed:
+            stream._busy = False
+            self._changed.notify()
+            stale = stream._generation != generation
+            if stale or not stream._queue or stream._queue[0] is not queued:
+                return
+            listener = queued.job.listener
+            if failure is not None:
+                self.counters.failures += 1
+                stream._queue.popleft()
+                listener.failed(failure)
+            elif outcome is None:
+                stream._queue.popleft()
+                listener.done()
+            elif isinstance(outcome, Began):
+                queued.remaining_s = outcome.samples / SAMPLE_RATE + queued.job.pause_s
+                listener.began(outcome.words)
+            else:
+                self._count(stream, queued, len(outcome))
+                listener.audio(outcome)
+
+    def _count(self, stream: Stream, queued: Queued, samples: int) -> None:
         now = self._clock()
         self.counters.windows += 1
         self.counters.audio_s += samples / SAMPLE_RATE
@@ -384,3 +338,9 @@ class Scheduler[P: Plan]:
         weight = min(1.0, seconds / _COST_MEMORY_S)
         self._cost += weight * (self._unaccounted_s / seconds - self._cost)
         self._unaccounted_s = 0.0
+
+
+def _log_fault(what: str, fault: BaseException) -> None:
+    # Where, not what: the text of an exception may hold the words to be spoken.
+    where = "".join(traceback.format_tb(fault.__traceback__))
+    _log.error("%s: %s at\n%s", what, type(fault).__name__, where)

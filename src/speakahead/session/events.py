@@ -7,31 +7,17 @@ values; a door translates them to and from its own wire format.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 import numpy as np
 from numpy.typing import NDArray
 
 from speakahead.errors import InvalidRequest, SpeakaheadError
 from speakahead.text.chunker import Boundary, Sentence
+from speakahead.text.pronunciations import Pronunciation
 from speakahead.text.spans import Span
 
 MIN_SPEED, MAX_SPEED = 0.5, 2.0
-
-
-@dataclass(frozen=True, slots=True)
-class VoiceSettings:
-    """How an utterance is to be spoken.
-
-    Raises:
-        InvalidRequest: speed is not a finite number in [0.5, 2.0].
-    """
-
-    voice: str = "af_heart"
-    speed: float = 1.0
-
-    def __post_init__(self) -> None:
-        if not MIN_SPEED <= self.speed <= MAX_SPEED:  # also refuses not-a-number
-            raise InvalidRequest(f"speed must be a number from {MIN_SPEED} to {MAX_SPEED}.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +43,41 @@ class Pauses:
                 return self.sentence
 
 
+class AudioFormat(StrEnum):
+    """How a session's sound is written: little-endian samples, mono, 24 kHz."""
+
+    S16LE = "s16le"
+    F32LE = "f32le"
+
+
+@dataclass(frozen=True, slots=True)
+class VoiceSettings:
+    """How an utterance is to be spoken.
+
+    Attributes:
+        voice: a voice, or a mix as in ``"af_heart:0.6+af_bella:0.4"``.
+        speed: 0.5 to 2.
+        language: language tag of the text; None: the voice's own.
+        pronunciations: words that are not to be said as usual.
+        pauses: silence after sentences; None: the server's.
+        format: how the door writes the sound.
+
+    Raises:
+        InvalidRequest: speed is not a finite number in [0.5, 2.0].
+    """
+
+    voice: str = "af_heart"
+    speed: float = 1.0
+    language: str | None = None
+    pronunciations: tuple[Pronunciation, ...] = ()
+    pauses: Pauses | None = None
+    format: AudioFormat = AudioFormat.S16LE
+
+    def __post_init__(self) -> None:
+        if not MIN_SPEED <= self.speed <= MAX_SPEED:  # also refuses not-a-number
+            raise InvalidRequest(f"speed must be a number from {MIN_SPEED} to {MAX_SPEED}.")
+
+
 # -- requests ---------------------------------------------------------------------------------
 
 
@@ -73,7 +94,8 @@ class Speak:
 class Append:
     """More text of an utterance that is still being written.
 
-    The first delta opens the utterance; ``settings`` and ``utterance`` of later ones are ignored.
+    The first delta opens the utterance; ``settings`` of later ones are ignored. A delta that names
+    another utterance than the one being written completes that one and opens its own.
     """
 
     delta: str
@@ -91,7 +113,54 @@ class Close:
     """Finish what has been accepted, then end the session."""
 
 
-Request = Speak | Append | Flush | Close
+@dataclass(frozen=True, slots=True)
+class Configure:
+    """Settings of utterances that begin from now on."""
+
+    settings: VoiceSettings
+
+
+@dataclass(frozen=True, slots=True)
+class Cancel:
+    """The listener has interrupted: drop what has not been heard.
+
+    Attributes:
+        utterance: the one to drop; None: everything.
+        played_s: how much of that utterance (of the one being heard, where none is named) the
+            client has played, in seconds from its first sample; None: what a client that plays
+            without a pause would have played by now.
+    """
+
+    utterance: str | None = None
+    played_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """Prepare an utterance, but do not let its sound out before it is released.
+
+    None means the utterance that is being written, or the next one. An id that is not known yet
+    means the utterance that will have it. Later utterances wait behind it.
+    """
+
+    utterance: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """Let the sound of a held utterance out; None: of all that are held."""
+
+    utterance: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Discard:
+    """Drop a held utterance, none of which was heard; None: all that are held."""
+
+    utterance: str | None = None
+
+
+Request = Speak | Append | Flush | Close | Configure | Cancel | Hold | Release | Discard
 
 
 # -- work and its results ---------------------------------------------------------------------
@@ -165,7 +234,10 @@ class SentenceReady:
 
 @dataclass(frozen=True, slots=True)
 class UtteranceStarted:
+    """The utterance's sound follows, in the format of its settings."""
+
     utterance: str
+    settings: VoiceSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,10 +256,14 @@ class SentenceStarted:
 
 @dataclass(frozen=True, slots=True)
 class Audio:
-    """The next piece of an utterance's sound: float32 [n] at 24 kHz."""
+    """The next piece of an utterance's sound: float32 [n] at 24 kHz.
+
+    ``offset`` is the position of its first sample in the utterance.
+    """
 
     utterance: str
     samples: NDArray[np.float32] = field(repr=False)
+    offset: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,6 +276,25 @@ class UtteranceCompleted:
     utterance: str
     duration_s: float
     elapsed_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class UtteranceCancelled:
+    """The answer to ``Cancel`` and ``Discard``; no event of this utterance follows.
+
+    Attributes:
+        utterance: None where there was nothing to drop.
+        played_s: seconds of its sound that were heard.
+        text_spoken: the source text up to the last word that was heard, to the word.
+        text_remaining: the rest of the text that had come in.
+        final: whether this is the last answer to that request, which may drop several utterances.
+    """
+
+    utterance: str | None
+    played_s: float
+    text_spoken: str
+    text_remaining: str
+    final: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,6 +319,7 @@ Event = (
     | SentenceStarted
     | Audio
     | UtteranceCompleted
+    | UtteranceCancelled
     | Failed
     | SessionClosed
 )

@@ -2,51 +2,62 @@
 
 There is no socket, no clock, no thread and no model in here. The caller brings each request and
 each result with the current time, hands out the work that ``next_work`` names, and sends what
-``events`` returns::
+``next_event`` returns::
 
     session.receive(Append("Hello there. How"), now)
     work = session.next_work()          # Sentence "Hello there."
     session.deliver(AudioReady(work, samples), now)
-    session.events()                    # [SentenceReady, UtteranceStarted, Audio]
+    session.next_event(now)             # SentenceReady, then UtteranceStarted, then Audio
 
 Guarantees: utterances are spoken in the order of their requests and sentences in the order of
-their text; every utterance that was accepted ends with exactly one ``UtteranceCompleted`` or
-``Failed``; ``SessionClosed`` is the last event.
+their text; every utterance that was accepted ends with exactly one ``UtteranceCompleted``,
+``UtteranceCancelled`` or ``Failed`` (one whose sound has all been sent may still be cancelled
+while it is being heard); no event of an utterance follows its end; ``SessionClosed`` is the last
+event of all.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from enum import StrEnum
 
 from speakahead.audio.pcm import SAMPLE_RATE
-from speakahead.errors import IllegalTransition, InvalidRequest, SpeakaheadError, TextTooLong
+from speakahead.errors import IllegalTransition, SpeakaheadError, TextQueueFull
 from speakahead.session.events import (
     Append,
     Audio,
     AudioReady,
+    Cancel,
     Close,
+    Configure,
+    Discard,
     Event,
     Failed,
     Flush,
+    Hold,
     Pauses,
+    Release,
     Request,
     Result,
     SentenceBegan,
     SentenceDone,
     SentenceFailed,
-    SentenceReady,
     SentenceStarted,
     SessionClosed,
     Speak,
+    UtteranceCancelled,
     UtteranceCompleted,
     UtteranceStarted,
     VoiceSettings,
     Work,
 )
-from speakahead.text.chunker import IncrementalSentenceChunker, Sentence
+from speakahead.session.limits import Limits
+from speakahead.session.lineup import Lineup
+from speakahead.session.outbox import Outbox
+from speakahead.session.record import UtteranceRecord
+from speakahead.session.utterance import Utterance
+from speakahead.session.writing import Writing
 
 
 class SessionState(StrEnum):
@@ -57,48 +68,12 @@ class SessionState(StrEnum):
     CLOSED = "closed"
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """What a session accepts.
-
-    Attributes:
-        max_text: characters in one request; more is refused with ``text_too_long``.
-        max_waiting: characters of complete sentences that may wait for the engine before the
-            session is ``congested`` and its caller should stop reading requests.
-        max_utterances: utterances that may wait; more also make the session congested.
-        work_ahead: sentences handed out at a time. Two keep the engine busy without a gap, and
-            leave little to undo when the session is interrupted.
-        soft_limit: characters after which an endless sentence is cut at a clause.
-    """
-
-    max_text: int = 20_000
-    max_waiting: int = 8_000
-    max_utterances: int = 64
-    work_ahead: int = 2
-    soft_limit: int = 200
-
-
-@dataclass(slots=True, eq=False)
-class _Utterance:
-    id: str
-    settings: VoiceSettings
-    language: str
-    chunker: IncrementalSentenceChunker
-    requested_at: float
-    waiting: deque[Sentence] = field(default_factory=deque)
-    outstanding: int = 0
-    ended: bool = False  # no more text will come
-    started: bool = False  # UtteranceStarted has been emitted
-    failed: bool = False
-    samples: int = 0
-
-
 class Session:
     """One client's speech, from requests to events. Not thread-safe."""
 
     def __init__(
         self,
-        language_of: Callable[[str], str],
+        language_of: Callable[[VoiceSettings], str],
         *,
         defaults: VoiceSettings | None = None,
         limits: Limits | None = None,
@@ -108,25 +83,28 @@ class Session:
         """Open a session.
 
         Args:
-            language_of: gives the language tag of a voice; raises ``UnknownVoice`` or
-                ``UnsupportedLanguage``.
+            language_of: gives the language tag of what is spoken with these settings; raises
+                ``UnknownVoice`` or ``UnsupportedLanguage``.
             defaults: settings of requests that bring none.
             limits: see ``Limits``.
-            pauses: silence after each sentence.
+            pauses: silence after each sentence, where the settings do not say.
             name: prefix of the ids of utterances whose request names none.
         """
         self.state = SessionState.OPEN
         self.limits = limits or Limits()
-        self._language_of = language_of
-        self._defaults = defaults or VoiceSettings()
         self._pauses = pauses or Pauses()
-        self._name = name
-        self._counter = 0
-        self._utterances: deque[_Utterance] = deque()
-        self._writing: _Utterance | None = None  # takes the next delta
-        self._discarding = False  # the utterance being written was refused at its first delta
-        self._handed_out: deque[tuple[Work, _Utterance]] = deque()
-        self._events: list[Event] = []
+        self._lineup = Lineup()
+        self._outbox = Outbox()
+        self._writing = Writing(
+            self._lineup,
+            self._outbox,
+            language_of,
+            defaults or VoiceSettings(),
+            self.limits,
+            name,
+        )
+        self._handed_out: deque[tuple[Work, Utterance]] = deque()
+        self._withdrawn: list[Work] = []
 
     # -- requests ------------------------------------------------------------------------------
 
@@ -143,51 +121,95 @@ class Session:
         try:
             match request:
                 case Speak():
-                    self._speak(request, now)
+                    self._check_room()
+                    self._writing.speak(request, now)
                 case Append():
-                    self._append(request, now)
+                    self._check_room()
+                    self._writing.append(request, now)
                 case Flush():
-                    self._end_writing()
+                    self._writing.end(now)
+                case Configure(settings=settings):
+                    self._writing.configure(settings)
+                case Cancel():
+                    self._cancel(request, now)
+                case Hold(utterance=name):
+                    self._lineup.hold(name, self._writing.current)
+                case Release(utterance=name):
+                    self._release(name)
+                case Discard(utterance=name):
+                    self._discard(name, now)
                 case Close():
-                    self._end_writing()
+                    self._writing.end(now)
+                    if self._lineup.held(None):
+                        self._discard(None, now)  # what was never confirmed is not said
                     self.state = SessionState.CLOSING
         except SpeakaheadError as refused:
-            utterance = request.utterance if isinstance(request, Speak | Append) else None
-            self._events.append(Failed(utterance, refused))
+            if isinstance(request, Append) and self._writing.current is not None:
+                self._fail(self._writing.current, refused, now)  # it would be spoken with a hole
+            else:
+                named = getattr(request, "utterance", None)
+                self._outbox.put_urgent(Failed(named, refused))
         self._advance(now)
 
-    def refuse(self, error: SpeakaheadError, utterance: str | None = None) -> None:
+    def refuse(self, error: SpeakaheadError, now: float, utterance: str | None = None) -> None:
         """Report a message that could not even be turned into a request.
 
         If it named the utterance that is being written, that utterance ends here.
         """
         if self.state is SessionState.CLOSED:
             return
-        if self._writing is not None and self._writing.id == utterance:
-            self._fail(self._writing, error)
+        writing = self._writing.current
+        if writing is not None and writing.id == utterance:
+            self._fail(writing, error, now)
         else:
-            self._events.append(Failed(utterance, error))
+            self._outbox.put_urgent(Failed(utterance, error))
 
-    def abandon(self) -> None:
+    def abandon(self, now: float) -> None:
         """The client is gone: drop everything. No event follows."""
         self.state = SessionState.CLOSED
-        self._utterances.clear()
+        for utterance in self._lineup.alive():
+            self._record(utterance, "abandoned", now)
+        self._lineup.clear()
         self._handed_out.clear()
-        self._writing = None
-        self._events.clear()
+        self._writing.current = None
+        self._outbox.clear()
 
     @property
     def busy(self) -> bool:
-        """Whether something is still to be spoken; text that is only being written is not."""
-        return any(u.ended or u.waiting or u.outstanding for u in self._utterances)
+        """Whether something is still to be spoken.
+
+        Text that is only being written does not count, nor what waits for a release.
+        """
+        for utterance in self._lineup.pending:
+            if utterance.held:
+                return False
+            if utterance.ended or utterance.waiting or utterance.outstanding:
+                return True
+        return False
 
     @property
     def congested(self) -> bool:
-        """Whether the caller should stop reading requests until results have come in."""
-        waiting = sum(len(s.text) for u in self._utterances for s in u.waiting)
-        return (
-            waiting > self.limits.max_waiting or len(self._utterances) > self.limits.max_utterances
-        )
+        """Whether the caller should stop reading text until results have come in.
+
+        While all waits for a release, it should not, or it would never read that: text that is too
+        much then is refused.
+        """
+        return self._full and not self._lineup.blocked
+
+    @property
+    def _full(self) -> bool:
+        limits, lineup = self.limits, self._lineup
+        return lineup.waiting > limits.max_waiting or len(lineup.pending) > limits.max_utterances
+
+    @property
+    def unsent_samples(self) -> int:
+        """Samples that wait to be taken with ``next_event``."""
+        return self._outbox.unsent
+
+    @property
+    def pending_events(self) -> int:
+        """How many events wait to be taken."""
+        return len(self._outbox)
 
     # -- work ----------------------------------------------------------------------------------
 
@@ -195,154 +217,172 @@ class Session:
         """The next sentence to synthesise, or None while there is none or enough is under way."""
         if len(self._handed_out) >= self.limits.work_ahead:
             return None
-        for utterance in self._utterances:
-            if utterance.waiting:
-                sentence = utterance.waiting.popleft()
-                work = Work(
-                    utterance.id,
-                    sentence,
-                    utterance.settings,
-                    utterance.language,
-                    self._pauses.after(sentence.boundary),
-                )
-                utterance.outstanding += 1
-                self._handed_out.append((work, utterance))
-                return work
-            if not utterance.ended:
-                return None  # its next sentence comes before any later utterance's
-        return None
+        found = self._lineup.next_sentence()
+        if found is None:
+            return None
+        utterance, sentence = found
+        pauses = utterance.settings.pauses or self._pauses
+        work = Work(
+            utterance.id,
+            sentence,
+            utterance.settings,
+            utterance.language,
+            pauses.after(sentence.boundary),
+        )
+        utterance.outstanding += 1
+        self._handed_out.append((work, utterance))
+        return work
+
+    def withdrawn(self) -> list[Work]:
+        """Work that was handed out and is not wanted any more, since the last call."""
+        works, self._withdrawn = self._withdrawn, []
+        return works
 
     def deliver(self, result: Result, now: float) -> None:
         """Take a result of the work that was handed out first.
 
-        Results for a session that was abandoned are dropped.
+        Results of work that has been withdrawn are dropped.
 
         Raises:
             IllegalTransition: the result is not of the oldest work that is under way.
         """
-        if self.state is SessionState.CLOSED:
+        position = next((i for i, (w, _) in enumerate(self._handed_out) if w is result.work), None)
+        if position is None:
             return
-        if not self._handed_out or self._handed_out[0][0] is not result.work:
+        if position > 0:
             raise IllegalTransition("A result must belong to the oldest work that is under way.")
         utterance = self._handed_out[0][1]
         match result:
-            case SentenceBegan(words=words) if not utterance.failed:
+            case SentenceBegan(words=words):
                 self._start(utterance)
-                offset = utterance.samples / SAMPLE_RATE
-                self._events.append(
-                    SentenceStarted(utterance.id, result.work.sentence, offset, words)
-                )
-            case AudioReady(samples=samples) if not utterance.failed:
+                if utterance.record.phonemes_at is None:
+                    utterance.record.phonemes_at = now
+                offset = utterance.began(result)
+                started = SentenceStarted(utterance.id, result.work.sentence, offset, words)
+                self._outbox.put(utterance, started)
+            case AudioReady(samples=samples):
                 self._start(utterance)
+                if utterance.record.first_window_at is None:
+                    utterance.record.first_window_at = now
+                self._outbox.put(utterance, Audio(utterance.id, samples, utterance.samples))
                 utterance.samples += len(samples)
-                self._events.append(Audio(utterance.id, samples))
             case SentenceDone():
                 self._handed_out.popleft()
                 utterance.outstanding -= 1
+                utterance.sentence_done()
             case SentenceFailed(error=error):
                 self._handed_out.popleft()
                 utterance.outstanding -= 1
-                self._fail(utterance, error)
+                self._fail(utterance, error, now)
         self._advance(now)
 
-    def events(self) -> list[Event]:
-        """The events since the last call, oldest first."""
-        events, self._events = self._events, []
-        return events
+    # -- events --------------------------------------------------------------------------------
+
+    def next_event(self, now: float) -> Event | None:
+        """Take the next event that may leave, oldest first; None while there is none.
+
+        Sound that is taken counts as sent at ``now``: what a client has heard is reckoned from
+        that, where it does not say.
+        """
+        return self._outbox.take(now)
+
+    def unheard_s(self, now: float) -> float:
+        """Seconds of sound that have been made and, as far as is known here, not been played."""
+        pending = self._outbox.unsent / SAMPLE_RATE
+        return pending + max(0.0, self._outbox.plays_until - now)
+
+    def records(self) -> list[UtteranceRecord]:
+        """The utterances that have ended since the last call."""
+        records, self._outbox.records = self._outbox.records, []
+        return records
+
+    def _check_room(self) -> None:
+        if self._full and self._lineup.blocked:
+            raise TextQueueFull("Too much text waits for a release; release or discard it first.")
+
+    # -- interruption and holding back ---------------------------------------------------------
+
+    def _cancel(self, request: Cancel, now: float) -> None:
+        if self._lineup.is_stale(request.utterance):  # cancelled twice
+            self._outbox.put_urgent(UtteranceCancelled(request.utterance, 0.0, "", "", True))
+        else:
+            self._drop(self._lineup.interrupted(request, now), now)
+
+    def _release(self, name: str | None) -> None:
+        if not self._lineup.announced(name) or name is None:
+            for utterance in self._lineup.held(name):
+                utterance.held = False
+
+    def _discard(self, name: str | None, now: float) -> None:
+        if self._lineup.announced(name) and name is not None:
+            self._outbox.put_urgent(UtteranceCancelled(name, 0.0, "", "", True))
+        else:
+            self._drop([(utterance, 0.0) for utterance in self._lineup.held(name)], now)
+
+    def _drop(self, targets: list[tuple[Utterance, float]], now: float) -> None:
+        """Forget utterances, and answer with what was heard of each."""
+        for utterance, played_s in targets:
+            self._withdraw(utterance)
+            self._outbox.drop(utterance)
+            self._lineup.remove(utterance)
+            if self._writing.current is utterance:
+                self._writing.current = None
+            if not utterance.record.outcome:
+                self._record(utterance, "cancelled", now)
+            spoken, remaining = utterance.split_text(played_s)
+            final = utterance is targets[-1][0]
+            self._outbox.put_urgent(
+                UtteranceCancelled(utterance.id, played_s, spoken, remaining, final)
+            )
+        if not targets:
+            self._outbox.put_urgent(UtteranceCancelled(None, 0.0, "", "", True))
+        self._outbox.plays_until = self._lineup.being_heard(now)
 
     # -- inside --------------------------------------------------------------------------------
 
-    def _open(self, request: Speak | Append, now: float) -> _Utterance:
-        settings = request.settings or self._defaults
-        language = self._language_of(settings.voice)
-        self._counter += 1
-        utterance = _Utterance(
-            id=request.utterance or f"{self._name}-{self._counter}",
-            settings=settings,
-            language=language,
-            chunker=IncrementalSentenceChunker(language, soft_limit=self.limits.soft_limit),
-            requested_at=now,
-        )
-        self._utterances.append(utterance)
-        return utterance
-
-    def _speak(self, request: Speak, now: float) -> None:
-        self._check_length(request.text)
-        if not request.text.strip():
-            raise InvalidRequest("The text is empty.", code="empty_text")
-        self._language_of((request.settings or self._defaults).voice)  # before anything is ended
-        self._end_writing()
-        utterance = self._open(request, now)
-        self._take(utterance, utterance.chunker.feed(request.text))
-        self._end(utterance)
-
-    def _append(self, request: Append, now: float) -> None:
-        if self._discarding:
-            return
-        if self._writing is None and not request.delta:
-            return  # some models begin with an empty delta
-        try:
-            self._check_length(request.delta)
-            if self._writing is None:
-                self._writing = self._open(request, now)
-        except SpeakaheadError as refused:
-            # An utterance with a hole in it is not spoken on: what follows is dropped as well.
-            if self._writing is None:
-                self._discarding = True
-                raise
-            self._fail(self._writing, refused)
-        if not self._writing.failed:
-            self._take(self._writing, self._writing.chunker.feed(request.delta))
-
-    def _check_length(self, text: str) -> None:
-        if len(text) > self.limits.max_text:
-            raise TextTooLong(
-                f"A request may hold {self.limits.max_text:,} characters; send the text in parts."
-            )
-
-    def _end_writing(self) -> None:
-        self._discarding = False
-        if self._writing is not None:
-            self._end(self._writing)
-            self._writing = None
-
-    def _end(self, utterance: _Utterance) -> None:
-        if not utterance.failed:
-            self._take(utterance, utterance.chunker.flush())
-        utterance.ended = True
-
-    def _take(self, utterance: _Utterance, sentences: list[Sentence]) -> None:
-        # A block of code is shown, not read aloud.
-        utterance.waiting.extend(sentence for sentence in sentences if not sentence.fenced)
-        self._events += [SentenceReady(utterance.id, sentence) for sentence in sentences]
-
-    def _start(self, utterance: _Utterance) -> None:
+    def _start(self, utterance: Utterance) -> None:
         if not utterance.started:
             utterance.started = True
-            self._events.append(UtteranceStarted(utterance.id))
+            self._outbox.put(utterance, UtteranceStarted(utterance.id, utterance.settings))
 
-    def _fail(self, utterance: _Utterance, error: SpeakaheadError) -> None:
+    def _withdraw(self, utterance: Utterance) -> None:
+        """Drop everything that is still to be done for an utterance."""
+        self._lineup.stop(utterance)
+        utterance.outstanding = 0
+        self._withdrawn += [work for work, owner in self._handed_out if owner is utterance]
+        self._handed_out = deque(pair for pair in self._handed_out if pair[1] is not utterance)
+
+    def _fail(self, utterance: Utterance, error: SpeakaheadError, now: float) -> None:
+        """End an utterance with an error, after the sound that has been made of it."""
         if not utterance.failed:
             utterance.failed = True
-            utterance.waiting.clear()
-            self._events.append(Failed(utterance.id, error))
+            utterance.held = False
+            self._withdraw(utterance)
+            self._outbox.put(utterance, Failed(utterance.id, error))
+            self._record(utterance, error.code, now)
+
+    def _record(self, utterance: Utterance, outcome: str, now: float) -> None:
+        utterance.record.outcome = outcome
+        utterance.record.ended_at = now
+        self._outbox.records.append(utterance.record)
 
     def _advance(self, now: float) -> None:
         """Complete what is done, in order."""
-        while self._utterances:
-            utterance = self._utterances[0]
-            if not utterance.ended or utterance.waiting or utterance.outstanding:
-                break
-            self._utterances.popleft()
-            if not utterance.failed:
-                self._start(utterance)
-                self._events.append(
-                    UtteranceCompleted(
-                        utterance.id,
-                        duration_s=utterance.samples / SAMPLE_RATE,
-                        elapsed_s=now - utterance.requested_at,
-                    )
-                )
-        if self.state is SessionState.CLOSING and not self._utterances:
+        pending = self._lineup.pending
+        while pending and pending[0].done:
+            if pending[0].failed:
+                pending.popleft()
+                continue
+            utterance = self._lineup.made()
+            self._start(utterance)
+            self._outbox.put(
+                utterance,
+                UtteranceCompleted(
+                    utterance.id,
+                    duration_s=utterance.samples / SAMPLE_RATE,
+                    elapsed_s=now - utterance.record.requested_at,
+                ),
+            )
+        if self.state is SessionState.CLOSING and not pending:
             self.state = SessionState.CLOSED
-            self._events.append(SessionClosed())
+            self._outbox.put(None, SessionClosed())

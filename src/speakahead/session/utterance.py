@@ -1,0 +1,119 @@
+"""One utterance of a session: its text, what is left to do for it, and what was heard of it."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from speakahead.audio.pcm import SAMPLE_RATE
+from speakahead.session.events import SentenceBegan, VoiceSettings
+from speakahead.session.record import UtteranceRecord
+from speakahead.text.chunker import IncrementalSentenceChunker, Sentence
+
+
+class _Heard(NamedTuple):
+    """A stretch of sound, in seconds of the utterance, and where its text ends in the source."""
+
+    start_s: float
+    end_s: float
+    text_end: int
+
+
+@dataclass(slots=True, eq=False)
+class Utterance:
+    """State of one utterance.
+
+    Attributes:
+        id: its name.
+        settings: how it is spoken.
+        language: language tag of its text.
+        chunker: cuts its text into sentences.
+        record: its stages, for metrics.
+        waiting: complete sentences that are not handed out yet.
+        outstanding: sentences that are handed out.
+        ended: no more text will come.
+        started: ``UtteranceStarted`` has been emitted.
+        failed: it ended with an error; what still comes of it is dropped.
+        held: nothing of it may leave.
+        samples: samples that have been made.
+        sent: samples that the door has taken.
+        plays_until: when a client that plays without a pause will have played those.
+    """
+
+    id: str
+    settings: VoiceSettings
+    language: str
+    chunker: IncrementalSentenceChunker
+    record: UtteranceRecord
+    held: bool = False
+    waiting: deque[Sentence] = field(default_factory=deque)
+    outstanding: int = 0
+    ended: bool = False
+    started: bool = False
+    failed: bool = False
+    samples: int = 0
+    sent: int = 0
+    plays_until: float = float("-inf")
+    _text: list[str] = field(default_factory=list)
+    _length: int = 0
+    _heard: list[_Heard] = field(default_factory=list)
+
+    @property
+    def done(self) -> bool:
+        """Whether nothing is left to do for it."""
+        return self.ended and not self.waiting and not self.outstanding
+
+    @property
+    def taken(self) -> bool:
+        """Whether the door has taken all of it, to its completion."""
+        return self.record.outcome == "completed"
+
+    @property
+    def length(self) -> int:
+        """Characters of its text that have come in."""
+        return self._length
+
+    def add_text(self, text: str) -> list[Sentence]:
+        """Take more text; returns the sentences that it completes."""
+        self._text.append(text)
+        self._length += len(text)
+        return self.chunker.feed(text)
+
+    def began(self, result: SentenceBegan) -> float:
+        """A sentence's sound follows what has been made; returns its offset in seconds."""
+        offset = self.samples / SAMPLE_RATE
+        if result.words:
+            self._heard += [
+                _Heard(offset + word.start_s, offset + word.end_s, word.span.end)
+                for word in result.words
+            ]
+        else:  # no timings: the sentence counts as one word
+            self._heard.append(_Heard(offset, float("inf"), result.work.sentence.span.end))
+        return offset
+
+    def sentence_done(self) -> None:
+        """All sound of the sentence that began last has been made."""
+        if self._heard and self._heard[-1].end_s == float("inf"):
+            self._heard[-1] = self._heard[-1]._replace(end_s=self.samples / SAMPLE_RATE)
+
+    def played_s(self, now: float) -> float:
+        """Seconds of it that a client has played that plays without a pause."""
+        return max(0.0, self.sent / SAMPLE_RATE - max(0.0, self.plays_until - now))
+
+    def split_text(self, played_s: float) -> tuple[str, str]:
+        """Its text up to the last word that was heard, and the rest.
+
+        A word was heard if more than half of it has been played. Marks that follow it directly
+        belong to it.
+        """
+        text = "".join(self._text)
+        end = 0
+        for piece in self._heard:
+            if (piece.start_s + piece.end_s) / 2 >= played_s:
+                break
+            end = max(end, piece.text_end)
+        if end:
+            while end < len(text) and not text[end].isalnum() and not text[end].isspace():
+                end += 1
+        return text[:end], text[end:]

@@ -1,0 +1,140 @@
+"""Text that comes in: into utterances, and cut into sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from speakahead.errors import InvalidRequest, SpeakaheadError, TextTooLong
+from speakahead.session.events import Append, SentenceReady, Speak, VoiceSettings
+from speakahead.session.limits import Limits
+from speakahead.session.lineup import Lineup
+from speakahead.session.outbox import Outbox
+from speakahead.session.record import UtteranceRecord
+from speakahead.session.utterance import Utterance
+from speakahead.text.chunker import IncrementalSentenceChunker, Sentence
+
+
+class Writing:
+    """The text side of a session.
+
+    Attributes:
+        current: the utterance that takes the next delta, if one is being written.
+        defaults: settings of requests that bring none.
+    """
+
+    def __init__(
+        self,
+        lineup: Lineup,
+        outbox: Outbox,
+        language_of: Callable[[VoiceSettings], str],
+        defaults: VoiceSettings,
+        limits: Limits,
+        name: str,
+    ) -> None:
+        self.current: Utterance | None = None
+        self.defaults = defaults
+        self._lineup = lineup
+        self._outbox = outbox
+        self._language_of = language_of
+        self._limits = limits
+        self._name = name
+        self._counter = 0
+        self._refused: Append | None = None  # the first delta of an utterance that is dropped
+
+    def configure(self, settings: VoiceSettings) -> None:
+        """Change the defaults.
+
+        Raises:
+            UnknownVoice, UnsupportedLanguage: they cannot be spoken; nothing is changed.
+        """
+        self._language_of(settings)
+        self.defaults = settings
+
+    def speak(self, request: Speak, now: float) -> None:
+        """Take a text that is complete; ends the utterance that was being written.
+
+        Raises:
+            InvalidRequest: it cannot be spoken; nothing is changed.
+        """
+        self._check_length(request.text)
+        if not request.text.strip():
+            raise InvalidRequest("The text is empty.", code="empty_text")
+        self._language_of(request.settings or self.defaults)  # before anything is ended
+        self.end(now)
+        utterance = self._open(request, now)
+        self._take(utterance, utterance.add_text(request.text), now)
+        self._end(utterance, now)
+
+    def append(self, request: Append, now: float) -> None:
+        """Take more text.
+
+        Raises:
+            InvalidRequest: it is refused. If ``current`` is None, what follows of its utterance is
+                dropped as well; else the caller has to end ``current``, which has a hole in it.
+        """
+        name = request.utterance
+        if self._lineup.is_stale(name):
+            return  # it was on its way when its utterance was dropped
+        if self._refused is not None:
+            if name is None or name == self._refused.utterance:
+                return
+            self._refused = None
+        if self.current is not None and name is not None and name != self.current.id:
+            self.end(now)
+        if self.current is None and not request.delta:
+            return  # some models begin with an empty delta
+        try:
+            self._check_length(request.delta)
+            if self.current is None:
+                if name is not None and self._lineup.find(name):
+                    raise InvalidRequest("This utterance is complete and takes no more text.")
+                self.current = self._open(request, now)
+        except SpeakaheadError:
+            if self.current is None:
+                self._refused = request
+            raise
+        if self.current.length + len(request.delta) > self._limits.max_utterance:
+            raise TextTooLong("The utterance is too long; flush it, and begin another.")
+        if not self.current.failed:
+            self._take(self.current, self.current.add_text(request.delta), now)
+
+    def end(self, now: float) -> None:
+        """The utterance that is being written is complete."""
+        self._refused = None
+        if self.current is not None:
+            self._end(self.current, now)
+            self.current = None
+
+    def _open(self, request: Speak | Append, now: float) -> Utterance:
+        settings = request.settings or self.defaults
+        language = self._language_of(settings)
+        self._counter += 1
+        name = request.utterance or f"{self._name}-{self._counter}"
+        utterance = Utterance(
+            name,
+            settings,
+            language,
+            IncrementalSentenceChunker(language, soft_limit=self._limits.soft_limit),
+            UtteranceRecord(self._name, name, settings.voice, now),
+        )
+        self._lineup.add(utterance)
+        return utterance
+
+    def _check_length(self, text: str) -> None:
+        if len(text) > self._limits.max_text:
+            raise TextTooLong(
+                f"A request may hold {self._limits.max_text:,} characters; send the text in parts."
+            )
+
+    def _end(self, utterance: Utterance, now: float) -> None:
+        if not utterance.failed:
+            self._take(utterance, utterance.chunker.flush(), now)
+        utterance.ended = True
+
+    def _take(self, utterance: Utterance, sentences: list[Sentence], now: float) -> None:
+        # A block of code is shown, not read aloud.
+        self._lineup.wait(utterance, [s for s in sentences if not s.fenced])
+        if sentences and utterance.record.sentence_at is None:
+            utterance.record.sentence_at = now
+        for sentence in sentences:
+            self._outbox.put(utterance, SentenceReady(utterance.id, sentence))

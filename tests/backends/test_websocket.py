@@ -1,0 +1,179 @@
+"""The WebSocket back end against the real server on a real socket (with an engine of no cost)."""
+
+import asyncio
+
+import numpy as np
+import pytest
+from websockets.asyncio.server import ServerConnection, serve
+
+from speakahead.backends.interface import SpeechBackend, SpeechStream
+from speakahead.backends.websocket import WebSocketBackend, session_url
+from speakahead.errors import (
+    ConnectionFailed,
+    IllegalTransition,
+    InvalidRequest,
+    RemoteError,
+    SpeakaheadError,
+)
+from speakahead.session.events import (
+    Append,
+    Audio,
+    Cancel,
+    Close,
+    Discard,
+    Event,
+    Failed,
+    Flush,
+    Hold,
+    Release,
+    Request,
+    SessionClosed,
+    Speak,
+    UtteranceCancelled,
+    UtteranceCompleted,
+    UtteranceStarted,
+    VoiceSettings,
+)
+from tests.conftest import free_port
+from tests.server.rig import WINDOW, serving
+
+
+async def speak(stream: SpeechStream, *requests: Request) -> list[Event]:
+    async def push() -> None:
+        for request in (*requests, Close()):
+            await stream.send(request)
+
+    pushing = asyncio.create_task(push())
+    events = [event async for event in stream]
+    await pushing
+    return events
+
+
+def test_a_session_from_text_to_sound() -> None:
+    async def scenario() -> list[Event]:
+        async with serving() as rig:
+            backend: SpeechBackend = WebSocketBackend(rig.socket_url)
+            async with backend.open(VoiceSettings(speed=1.5)) as stream:
+                return await speak(
+                    stream, Append("Hi", utterance="a"), Append("."), Flush(), Speak("Yes.")
+                )
+
+    events = asyncio.run(scenario())
+    assert isinstance(events[-1], SessionClosed)
+    started = [e for e in events if isinstance(e, UtteranceStarted)]
+    completed = [e for e in events if isinstance(e, UtteranceCompleted)]
+    assert [e.utterance for e in started] == [e.utterance for e in completed]
+    assert started[0].utterance == "a"
+    sound = [e for e in events if isinstance(e, Audio) and e.utterance == "a"]
+    assert [e.offset for e in sound[:4]] == [0, WINDOW, 2 * WINDOW, 3 * WINDOW]
+    samples = sum(len(e.samples) for e in sound)
+    assert completed[0].duration_s == pytest.approx(samples / 24000, abs=1e-3)
+    assert np.abs(sound[0].samples - 0.5).max() < 1e-3
+
+
+def test_interruption_and_holding_back() -> None:
+    async def scenario() -> list[Event]:
+        async with serving() as rig, WebSocketBackend(rig.socket_url).open() as stream:
+            await stream.send(Hold("claim"))
+            await stream.send(Speak("It was sent.", utterance="claim"))
+            await stream.send(Speak("After.", utterance="after"))
+            await stream.send(Discard("claim"))
+            events = []
+            async for event in stream:
+                events.append(event)
+                if isinstance(event, Audio) and event.offset == 0:
+                    await stream.send(Cancel(played_s=0.0))
+                if isinstance(event, UtteranceCancelled) and event.utterance == "after":
+                    break
+            await stream.send(Hold())
+            await stream.send(Speak("Ok.", utterance="last"))
+            await stream.send(Release())
+            return events + await speak(stream)
+
+    events = asyncio.run(scenario())
+    answers = [e for e in events if isinstance(e, UtteranceCancelled)]
+    assert [(e.utterance, e.text_remaining) for e in answers] == [
+        ("claim", "It was sent."),
+        ("after", "After."),
+    ]
+    assert {e.utterance for e in events if isinstance(e, Audio)} == {"after", "last"}
+
+
+def test_a_refused_request_is_an_event_with_the_servers_code() -> None:
+    async def scenario() -> list[Event]:
+        async with serving() as rig, WebSocketBackend(rig.socket_url).open() as stream:
+            return await speak(stream, Speak("Hi.", VoiceSettings("nobody"), "x"), Speak("Ok."))
+
+    events = asyncio.run(scenario())
+    (failed,) = [e for e in events if isinstance(e, Failed)]
+    assert isinstance(failed.error, RemoteError)
+    assert (failed.utterance, failed.error.code) == ("x", "unknown_voice")
+    assert any(isinstance(e, UtteranceCompleted) for e in events)
+
+
+def test_nobody_listens() -> None:
+    async def scenario() -> None:
+        backend = WebSocketBackend(f"http://127.0.0.1:{free_port()}", timeout_s=2.0)
+        with pytest.raises(ConnectionFailed, match="cannot be reached"):
+            async with backend.open():
+                pass
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("behaviour", ["silent", "leaves", "nonsense"])
+def test_a_server_that_misbehaves_is_found_out(behaviour: str) -> None:
+    async def handler(socket: ServerConnection) -> None:
+        await socket.recv()
+        if behaviour == "nonsense":
+            await socket.send('{"type": "ready"}')
+        elif behaviour == "silent":
+            await asyncio.sleep(30)
+
+    async def scenario() -> None:
+        async with serve(handler, "127.0.0.1", 0) as server:
+            port = server.sockets[0].getsockname()[1]
+            backend = WebSocketBackend(f"ws://127.0.0.1:{port}", timeout_s=0.3)
+            with pytest.raises(SpeakaheadError):
+                async with backend.open():
+                    pass
+            server.close(close_connections=True)
+
+    asyncio.run(scenario())
+
+
+def test_a_server_that_goes_silent_within_an_utterance_is_found_out() -> None:
+    async def scenario() -> None:
+        async with serving() as rig:
+            backend = WebSocketBackend(rig.socket_url, silence_s=0.3)
+            async with backend.open() as stream:
+                await stream.send(Speak("explode"))
+                assert isinstance(await anext(stream), UtteranceStarted | Failed)
+            async with backend.open() as stream:
+                rig.engine.decode = lambda plan, window: (
+                    asyncio.run(asyncio.sleep(2))
+                    or (  # type: ignore[method-assign,assignment]
+                        np.zeros(1, np.float32)
+                    )
+                )
+                await stream.send(Speak("Hi."))
+                with pytest.raises(ConnectionFailed, match="stopped answering"):
+                    async for _ in stream:
+                        pass
+
+    asyncio.run(scenario())
+
+
+def test_misuse() -> None:
+    for url in ("ftp://host", "http://", "ws://[::1"):
+        with pytest.raises(InvalidRequest):
+            session_url(url)
+    assert session_url("localhost:8080").startswith("ws://localhost:8080/")
+
+    async def scenario() -> None:
+        async with serving() as rig, WebSocketBackend(rig.socket_url).open() as stream:
+            await stream.send(Close())
+            with pytest.raises(IllegalTransition):
+                await stream.send(Speak("Late."))
+
+    asyncio.run(scenario())
