@@ -4,12 +4,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 MODEL_STAMP := $(VENV)/.model
 
-.PHONY: demo test bench check lint format types layers unit serve model clean help
+.PHONY: demo test bench soak check lint format types layers unit serve model clean help
 
 help:
 	@echo "make demo    speak a reply while it is being written (demo.wav) and show the time line"
 	@echo "make test    lint, types, layers and all tests"
 	@echo "make bench   measure latency, quality and load (about 20 minutes)"
+	@echo "make soak    ten minutes of random clients against a server"
 	@echo "make serve   serve speech on port 8080"
 
 $(VENV)/.installed: pyproject.toml constraints.txt
@@ -30,6 +31,9 @@ bench: $(MODEL_STAMP) $(VENV)/.installed-dev
 	$(BIN)/speakahead bench latency
 	$(BIN)/speakahead bench quality
 	$(BIN)/speakahead bench load
+
+soak: $(MODEL_STAMP) $(VENV)/.installed-dev
+	$(BIN)/speakahead bench soak
 
 model: $(MODEL_STAMP)
 

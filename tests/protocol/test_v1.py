@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from speakahead.errors import Overloaded
 from speakahead.protocol import v1
+from speakahead.protocol.json import RefusedMessage
 from speakahead.session.events import (
     Append,
     Audio,
@@ -81,13 +82,13 @@ def test_requests_in_text_and_binary_frames(
 def test_bad_frames_get_a_typed_error(
     frame: str | bytes, code: str, request_id: str | None
 ) -> None:
-    with pytest.raises(v1.RefusedMessage) as refused:
+    with pytest.raises(RefusedMessage) as refused:
         v1.decode(frame, DEFAULTS)
-    assert (refused.value.code, refused.value.request_id) == (code, request_id)
+    assert (refused.value.code, refused.value.utterance) == (code, request_id)
 
 
 def test_an_error_names_the_field_and_not_the_words() -> None:
-    with pytest.raises(v1.RefusedMessage) as refused:
+    with pytest.raises(RefusedMessage) as refused:
         v1.decode('{"text": ["my secret"], "voice": "af_heart"}', DEFAULTS)
     assert "'text'" in refused.value.message
     assert "secret" not in refused.value.message
@@ -99,7 +100,7 @@ CODES = {"invalid_json", "invalid_encoding", "invalid_request", "unknown_type"}
 def outcome(frame: str | bytes) -> str:
     try:
         request = v1.decode(frame, DEFAULTS)
-    except v1.RefusedMessage as refused:
+    except RefusedMessage as refused:
         return refused.code
     settings = getattr(request, "settings", None)
     return "request" if settings is None or math.isfinite(settings.speed) else "endless speed"
@@ -130,7 +131,7 @@ def test_any_json_object_is_a_request_or_a_typed_error(message: dict[str, object
 def test_events_out() -> None:
     sentence = IncrementalSentenceChunker().feed("Hi there. Y")[0]
     assert v1.encode(Audio("u", np.array([0.5, -1], np.float32))) == b"\x00\x40\x01\x80"
-    assert json.loads(v1.encode(UtteranceStarted("u")) or "") == {
+    assert json.loads(v1.encode(UtteranceStarted("u", DEFAULTS)) or "") == {
         "type": "synthesis_start",
         "request_id": "u",
     }

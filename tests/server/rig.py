@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import json
 import logging
+import re
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 
@@ -19,7 +20,8 @@ from speakahead.kokoro.engine import Window, WordTiming
 from speakahead.scheduling.scheduler import Scheduler
 from speakahead.server.app import create_app
 from speakahead.server.settings import ServerSettings
-from speakahead.text.phonemes import Phonemes
+from speakahead.text.phonemes import Phonemes, Word
+from speakahead.text.spans import Span
 from tests.conftest import ROUTE, free_port
 
 __all__ = ["Rig", "backend", "serving"]
@@ -48,7 +50,9 @@ class Engine:
     def plan(self, phonemes: Phonemes, voice: str, speed: float) -> Plan:
         if "explode" in phonemes.text:
             raise RuntimeError("secret words")
-        return Plan(tuple(Window(i * WINDOW, (i + 1) * WINDOW) for i in range(len(phonemes.text))))
+        windows = (Window(i * WINDOW, (i + 1) * WINDOW) for i in range(len(phonemes.text)))
+        words = (WordTiming(w.text, w.start / 2, w.end / 2, w.span) for w in phonemes.words)
+        return Plan(tuple(windows), tuple(words))
 
     def decode(self, plan: Plan, window: Window) -> NDArray[np.float32]:
         self.decoded += 1
@@ -59,8 +63,14 @@ class Engine:
 
 
 class Text:
-    def phonemes(self, text: str, start: int, language: str) -> list[Phonemes]:
-        return [Phonemes(text, (), language)]
+    def phonemes(
+        self, text: str, start: int, language: str, pronunciations: object = ()
+    ) -> list[Phonemes]:
+        words = tuple(
+            Word(w[0], w.start(), w.end(), Span(start + w.start(), start + w.end()))
+            for w in re.finditer(r"\w+", text)
+        )
+        return [Phonemes(text, words, language)]
 
 
 class Voices:

@@ -11,12 +11,8 @@ import asyncio
 import contextlib
 import json
 import random
-import socket
-import subprocess
-import sys
 import time
-import urllib.request
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -25,14 +21,13 @@ import numpy as np
 from websockets.asyncio.client import ClientConnection, connect
 
 from speakahead.audio.pcm import SAMPLE_RATE
-from speakahead.errors import ConnectionFailed, SynthesisFailed
-from speakahead.protocol.v1 import ROUTE
+from speakahead.bench.process import server_process
+from speakahead.errors import SynthesisFailed
 
 _AUDIBLE = 32768 * 10 ** (-50 / 20)
-_START_TIMEOUT_S = 120.0
 _FRAME_TIMEOUT_S = 120.0
 
-_SENTENCES = (
+SENTENCES = (
     "Sure, I can help with that.",
     "Your order left our warehouse on Tuesday morning.",
     "It should be with you before noon on Friday.",
@@ -110,7 +105,7 @@ def run(
     options = [*serve_options, *(["--model", str(model)] if model else [])]
     with contextlib.ExitStack() as stack:
         urls = {
-            name: stack.enter_context(_server(["--scheduler", name, *options]))
+            name: stack.enter_context(server_process(["--scheduler", name, *options])).route
             for name in schedulers
         }
         runs = []
@@ -121,38 +116,6 @@ def run(
                     asyncio.run(_load(url, count, seconds / rounds, number, tallies[name]))
             runs += [_summary(count, name, tally) for name, tally in tallies.items()]
     return Report(runs, seconds)
-
-
-@contextlib.contextmanager
-def _server(options: Sequence[str]) -> Iterator[str]:
-    """A `speakahead serve` process on loopback; gives the URL of its bidirectional route."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    command = [sys.executable, "-m", "speakahead", "serve", "--port", str(port), *options]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # noqa: S603
-    try:
-        _wait_until_ready(process, port)
-        yield f"ws://127.0.0.1:{port}{ROUTE}"
-    finally:
-        process.terminate()
-        try:
-            process.wait(30)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-
-
-def _wait_until_ready(process: subprocess.Popen[bytes], port: int) -> None:
-    deadline = time.monotonic() + _START_TIMEOUT_S
-    while time.monotonic() < deadline and process.poll() is None:
-        with (
-            contextlib.suppress(OSError),
-            urllib.request.urlopen(f"http://127.0.0.1:{port}/ping", timeout=5),
-        ):
-            return
-        time.sleep(0.2)
-    raise ConnectionFailed("A server process did not become ready.")
 
 
 async def _load(url: str, sessions: int, seconds: float, seed: int, tally: Tally) -> None:
@@ -174,7 +137,7 @@ async def _converse(url: str, until: float, rng: random.Random, tally: Tally) ->
 
 async def _turn(connection: ClientConnection, rng: random.Random, tally: Tally) -> float:
     """One turn; returns when its sound has been played to its end."""
-    text = " ".join(rng.sample(_SENTENCES, rng.randint(2, 4)))
+    text = " ".join(rng.sample(SENTENCES, rng.randint(2, 4)))
     sent_at = time.monotonic()
     await connection.send(json.dumps({"text": text}))
     plays_until: float | None = None

@@ -6,7 +6,6 @@ Each command imports what it needs when it runs, so that `--help` is instant.
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import os
 import sys
@@ -17,6 +16,8 @@ from typing import Annotated
 
 import typer
 
+from speakahead.cli.benchmarks import bench
+from speakahead.cli.parameters import Model, Speed, Threads, Voice
 from speakahead.errors import SpeakaheadError
 
 app = typer.Typer(
@@ -27,16 +28,8 @@ app = typer.Typer(
     help="Speech that starts before the agent has finished writing.",
 )
 models = typer.Typer(no_args_is_help=True, help="Fetch and check the model.")
-bench = typer.Typer(no_args_is_help=True, help="Measure what the project claims.")
 app.add_typer(models, name="models")
 app.add_typer(bench, name="bench")
-
-Voice = Annotated[str, typer.Option("--voice", "-v", help="Voice; see `speakahead voices`.")]
-Speed = Annotated[float, typer.Option(help="Speed, 0.5 to 2.")]
-Model = Annotated[
-    Path | None, typer.Option("--model", help="Model directory, if not the usual one.")
-]
-Threads = Annotated[int, typer.Option(min=1, help="Threads of one inference.")]
 
 
 class Pace(StrEnum):
@@ -47,6 +40,11 @@ class Pace(StrEnum):
 class Scheduling(StrEnum):
     DEADLINE = "deadline"
     FIFO = "fifo"
+
+
+class Logs(StrEnum):
+    TEXT = "text"
+    JSON = "json"
 
 
 @app.command()
@@ -104,21 +102,49 @@ def serve(
     model: Model = None,
     threads: Threads = 2,
     workers: Annotated[int, typer.Option(min=1, help="Windows decoded at a time.")] = 1,
+    max_sessions: Annotated[int, typer.Option(min=1, help="Sessions at a time.")] = 64,
+    max_sessions_per_key: Annotated[
+        int | None, typer.Option(min=1, help="Sessions at a time of each API key.")
+    ] = None,
+    max_session_age: Annotated[
+        float, typer.Option(min=1, help="Seconds after which a WebSocket session is closed.")
+    ] = 7200.0,
+    api_keys_file: Annotated[
+        Path | None,
+        typer.Option(help="API keys, one a line; or list them in SPEAKAHEAD_API_KEYS."),
+    ] = None,
+    cors_origin: Annotated[
+        list[str] | None,
+        typer.Option(help="Web origin whose pages may use the server; may be repeated."),
+    ] = None,
+    log_format: Annotated[Logs, typer.Option(help="Lines for people or for programs.")] = Logs.TEXT,
 ) -> None:
     """Serve speech: Amazon SageMaker AI's routes and OpenAI's speech API."""
     from speakahead.cli import serve as command
     from speakahead.scheduling.scheduler import Policy
+    from speakahead.server.logs import LogFormat
+    from speakahead.server.settings import ServerSettings
+    from speakahead.session.events import VoiceSettings
 
+    settings = ServerSettings(
+        voice=VoiceSettings(voice),
+        ahead_s=ahead if pace is Pace.REALTIME else None,
+        max_sessions=max_sessions,
+        max_sessions_per_key=max_sessions_per_key,
+        max_session_s=max_session_age,
+        api_keys=command.api_keys(api_keys_file),
+        cors_origins=tuple(cors_origin or ()),
+    )
     command.serve(
         host,
         port,
-        ahead_s=ahead if pace is Pace.REALTIME else None,
+        settings,
         policy=Policy(scheduler.value),
         patience_s=patience,
-        voice=voice,
         model=model,
         threads=threads,
         workers=workers,
+        log_format=LogFormat(log_format.value),
     )
 
 
@@ -194,71 +220,6 @@ def verify(model: Model = None) -> None:
     from speakahead.cli import models as command
 
     raise typer.Exit(0 if command.verify(model) else 1)
-
-
-@bench.command()
-def segmentation(
-    data: Annotated[Path, typer.Option(help="Directory with *.jsonl test sets.")],
-    json_output: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
-) -> None:
-    """Sentence segmentation of streamed text: exact matches and split invariance."""
-    from speakahead.bench.segmentation import run
-
-    report = run(data)
-    print(json.dumps(report.as_dict(), indent=1) if json_output else report.table())
-
-
-@bench.command()
-def latency(
-    repeats: Annotated[int, typer.Option(min=1, help="Runs of each sentence and side.")] = 10,
-    sentences: Annotated[
-        int, typer.Option(min=0, help="Sentences played back to back for the late windows.")
-    ] = 200,
-    json_output: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
-    model: Model = None,
-    threads: Threads = 2,
-) -> None:
-    """Time to first sound and real-time factor, against kokoro-onnx in the same run."""
-    from speakahead.bench.latency import run
-
-    report = run(model, threads=threads, repeats=repeats, back_to_back=sentences)
-    print(json.dumps(report.as_dict(), indent=1) if json_output else report.table())
-
-
-@bench.command()
-def quality(
-    limit: Annotated[int | None, typer.Option(min=1, help="Only so many of the 80 inputs.")] = None,
-    save: Annotated[
-        Path | None, typer.Option(help="Directory for the ten worst, as WAV and spectrogram.")
-    ] = None,
-    json_output: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
-    model: Model = None,
-    threads: Threads = 2,
-) -> None:
-    """Windowed decoding against the fp32 whole: word errors, DNSMOS, PLCMOS, level, joins."""
-    from speakahead.cli import benchmarks as command
-
-    report = command.quality(model, threads, limit, save)
-    print(json.dumps(report.as_dict(), indent=1) if json_output else report.table())
-
-
-@bench.command()
-def load(
-    sessions: Annotated[
-        list[int] | None, typer.Option(min=1, help="Sessions at a time; may be repeated.")
-    ] = None,
-    seconds: Annotated[float, typer.Option(min=1, help="Seconds under each load.")] = 60.0,
-    json_output: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
-    model: Model = None,
-    threads: Threads = 2,
-    workers: Annotated[int, typer.Option(min=1, help="Windows decoded at a time.")] = 1,
-) -> None:
-    """Conversations against real servers: first sound, late frames, refusals."""
-    from speakahead.bench.load import run
-
-    options = ["--threads", str(threads), "--workers", str(workers)]
-    report = run(sessions or [1, 4, 8], seconds=seconds, model=model, serve_options=options)
-    print(json.dumps(report.as_dict(), indent=1) if json_output else report.table())
 
 
 @app.callback(invoke_without_command=True)

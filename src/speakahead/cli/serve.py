@@ -4,25 +4,37 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 from pathlib import Path
 
 import uvicorn
 from starlette.applications import Starlette
 
 from speakahead.assets import locate
+from speakahead.assets.manifest import KOKORO
 from speakahead.backends.local import LocalBackend
-from speakahead.errors import ModelError
+from speakahead.errors import InvalidRequest, ModelError
 from speakahead.scheduling.scheduler import Policy
+from speakahead.server import logs
+from speakahead.server.access import parse_keys, read_keys
 from speakahead.server.app import create_app
+from speakahead.server.drain import DrainingServer
 from speakahead.server.settings import ServerSettings
-from speakahead.session.events import VoiceSettings
+
+API_KEYS_VARIABLE = "SPEAKAHEAD_API_KEYS"
 
 
-class _NoPeerFaults(logging.Filter):
-    """Keeps tracebacks about malformed frames out of the log: they are the peer's fault."""
+def api_keys(file: Path | None) -> tuple[str, ...]:
+    """The API keys of a file, and those that ``SPEAKAHEAD_API_KEYS`` lists with commas between.
 
-    def filter(self, record: logging.LogRecord) -> bool:
-        return record.exc_info is None or not isinstance(record.exc_info[1], UnicodeDecodeError)
+    Raises:
+        InvalidRequest: the file or the variable holds no key, or a malformed one.
+    """
+    listed = os.environ.get(API_KEYS_VARIABLE, "")
+    keys = parse_keys(listed)
+    if listed and not keys:  # a slip must not open the server to everybody
+        raise InvalidRequest(f"{API_KEYS_VARIABLE} is set but holds no key.")
+    return keys if file is None else (*keys, *read_keys(file))
 
 
 def configuration(app: Starlette, settings: ServerSettings, host: str, port: int) -> uvicorn.Config:
@@ -33,12 +45,14 @@ def configuration(app: Starlette, settings: ServerSettings, host: str, port: int
         port=port,
         ws="websockets-sansio",
         ws_max_size=settings.max_message,
+        # Sound hardly shrinks, but its compression costs time that speech could use.
+        ws_per_message_deflate=False,
         # A client whose text waits is not read, and neither are its answers to pings: with a
         # time-out it would be taken for dead. The doors' own time-outs find who is.
         ws_ping_timeout=None,
-        access_log=False,
+        access_log=False,  # we have our own, see server.logs
+        log_config=None,
         log_level="info",
-        timeout_graceful_shutdown=25,  # the platform kills 30 s after SIGTERM
         server_header=False,
     )
 
@@ -46,16 +60,16 @@ def configuration(app: Starlette, settings: ServerSettings, host: str, port: int
 def serve(
     host: str,
     port: int,
+    settings: ServerSettings,
     *,
-    ahead_s: float | None,
     policy: Policy,
     patience_s: float | None,
-    voice: str,
     model: Path | None,
     threads: int,
     workers: int,
+    log_format: logs.LogFormat = logs.LogFormat.TEXT,
 ) -> None:
-    """Serve until SIGTERM or SIGINT.
+    """Serve until SIGTERM or SIGINT, and until what was accepted by then has been spoken.
 
     With ``Policy.FIFO`` whole sentences are decoded in the order in which they came, as servers
     without windows do: the yardstick of the benchmarks.
@@ -64,31 +78,51 @@ def serve(
         ModelError: there is no model, or it cannot be loaded.
     """
     found = locate(model)  # fails at once, rather than after the port is open
-    logging.getLogger("speakahead").setLevel(logging.INFO)
-    logging.getLogger("uvicorn.error").addFilter(_NoPeerFaults())
-    settings = ServerSettings(voice=VoiceSettings(voice), ahead_s=ahead_s)
+    logs.configure(log_format)
+    failed = abandoned = False
 
     async def load() -> LocalBackend:
-        backend = await LocalBackend.load(
-            found.path,
-            threads=threads,
-            workers=workers,
-            policy=policy,
-            whole=policy is Policy.FIFO,
-            patience_s=patience_s,
-        )
-        backend.language_of(voice)
+        nonlocal abandoned
+        try:
+            backend = await LocalBackend.load(
+                found.path,
+                threads=threads,
+                workers=workers,
+                policy=policy,
+                whole=policy is Policy.FIFO,
+                patience_s=patience_s,
+            )
+        except asyncio.CancelledError:
+            abandoned = True
+            raise
+        backend.language_of(settings.voice.voice)
         return backend
-
-    failed = False
 
     def stop() -> None:
         nonlocal failed
         failed = True
         server.should_exit = True
 
-    app = create_app(load, settings, on_load_failure=stop)
-    server = uvicorn.Server(configuration(app, settings, host, port))
-    asyncio.run(server.serve())
+    async def run() -> None:
+        status = 0
+        try:
+            await server.serve()
+        except SystemExit as ended:  # uvicorn's way to say that it cannot listen
+            if not abandoned:
+                raise
+            status = ended.code if isinstance(ended.code, int) else 1
+        if abandoned:
+            # The thread that loads the model cannot be stopped, and would be waited for.
+            logging.shutdown()
+            os._exit(status)
+
+    about = {"model": KOKORO.name, "weights": found.weights.stem}
+    app = create_app(load, settings, on_load_failure=stop, model=about)
+    server = DrainingServer(
+        configuration(app, settings, host, port),
+        app.state.speech.drain,
+        reader_timeout_s=settings.send_timeout_s,
+    )
+    asyncio.run(run())
     if failed:
         raise ModelError("The model could not be loaded; the log says why.")

@@ -23,18 +23,19 @@ Out (text frames, and binary frames of s16le mono at 24 kHz between start and co
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, TypeAdapter
 
 from speakahead.audio.pcm import to_s16le
-from speakahead.errors import InvalidRequest, SpeakaheadError
-from speakahead.protocol.json import Message, parse_object, validate
+from speakahead.errors import InvalidRequest
+from speakahead.protocol.codec import Frame, Incoming, Outgoing, unexpected_hello
+from speakahead.protocol.json import Message, RefusedMessage, parse_object, validate
 from speakahead.session.events import (
     Append,
     Audio,
     Close,
-    Event,
     Failed,
     Flush,
     Request,
@@ -85,20 +86,45 @@ _MESSAGES: dict[str, type[Message]] = {
 }
 
 
-class RefusedMessage(InvalidRequest):
-    """A message that is no request; ``request_id`` is the one it named, if any."""
+class StartMessage(Message):
+    """The utterance's sound follows."""
 
-    def __init__(self, cause: InvalidRequest, request_id: str | None) -> None:
-        super().__init__(cause.message, code=cause.code)
-        self.request_id = request_id
+    type: Literal["synthesis_start"] = "synthesis_start"
+    request_id: str
+
+
+class CompleteMessage(Message):
+    """The utterance's sound is complete; times in seconds."""
+
+    type: Literal["synthesis_complete"] = "synthesis_complete"
+    request_id: str
+    total_duration_s: float
+    elapsed_s: float
+
+
+class ErrorMessage(Message):
+    """A request was refused, or an utterance ends here."""
+
+    type: Literal["error"] = "error"
+    request_id: str | None
+    code: str
+    message: str
+    retryable: bool
+
+
+type ServerMessage = Annotated[
+    StartMessage | CompleteMessage | ErrorMessage, Field(discriminator="type")
+]
+
+SERVER_MESSAGES: TypeAdapter[ServerMessage] = TypeAdapter(ServerMessage)
 
 
 def decode(frame: str | bytes, defaults: VoiceSettings) -> Request:
     """The request in one frame.
 
     Raises:
-        RefusedMessage: with code ``invalid_encoding``, ``invalid_json``, ``unknown_type`` or
-            ``invalid_request``.
+        RefusedMessage: with code ``invalid_encoding``, ``invalid_json``, ``unknown_type``,
+            ``unexpected_hello`` or ``invalid_request``.
     """
     value: dict[str, Any] = {}
     try:
@@ -113,6 +139,8 @@ def decode(frame: str | bytes, defaults: VoiceSettings) -> Request:
 def _request(value: dict[str, Any], defaults: VoiceSettings) -> Request:
     kind = value.get("type", "text")
     model = _MESSAGES.get(kind) if isinstance(kind, str) else None
+    if kind == "hello":
+        raise unexpected_hello()
     if model is None:
         raise InvalidRequest(
             f"The message type is unknown; send one of {', '.join(_MESSAGES)}.",
@@ -135,41 +163,50 @@ def settings(voice: str | None, speed: float | None, defaults: VoiceSettings) ->
     Raises:
         InvalidRequest: the speed is out of range.
     """
-    return VoiceSettings(
-        defaults.voice if voice is None else voice, defaults.speed if speed is None else speed
+    return replace(
+        defaults,
+        voice=defaults.voice if voice is None else voice,
+        speed=defaults.speed if speed is None else speed,
     )
 
 
-def encode(event: Event) -> str | bytes | None:
+def encode(event: Outgoing) -> Frame | None:
     """The frame for an event: str for a text frame, bytes for a binary one, None for none."""
+    message: Message
     match event:
         case Audio(samples=samples):
             return to_s16le(samples)
         case UtteranceStarted(utterance=utterance):
-            return json.dumps({"type": "synthesis_start", "request_id": utterance})
+            message = StartMessage(request_id=utterance)
         case UtteranceCompleted():
-            return json.dumps(
-                {
-                    "type": "synthesis_complete",
-                    "request_id": event.utterance,
-                    "total_duration_s": round(event.duration_s, 4),
-                    "elapsed_s": round(event.elapsed_s, 4),
-                }
+            message = CompleteMessage(
+                request_id=event.utterance,
+                total_duration_s=round(event.duration_s, 4),
+                elapsed_s=round(event.elapsed_s, 4),
             )
         case Failed(utterance=utterance, error=error):
-            return encode_error(utterance, error)
+            message = ErrorMessage(
+                request_id=utterance,
+                code=error.code,
+                message=error.message,
+                retryable=error.retryable,
+            )
         case _:
             return None
+    return json.dumps(message.model_dump())
 
 
-def encode_error(request_id: str | None, error: SpeakaheadError) -> str:
-    """The frame for an error that belongs to a request, or to none."""
-    return json.dumps(
-        {
-            "type": "error",
-            "request_id": request_id,
-            "code": error.code,
-            "message": error.message,
-            "retryable": error.retryable,
-        }
-    )
+class V1Codec:
+    """Protocol 1 of one session; ``defaults`` are for requests that name no voice or speed."""
+
+    def __init__(self, defaults: VoiceSettings) -> None:
+        self._defaults = defaults
+
+    def decode(self, frame: Frame) -> Incoming:
+        """See ``decode`` of this module."""
+        return decode(frame, self._defaults)
+
+    def encode(self, event: Outgoing) -> list[Frame]:
+        """See ``encode`` of this module."""
+        frame = encode(event)
+        return [] if frame is None else [frame]

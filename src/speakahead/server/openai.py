@@ -8,10 +8,10 @@ from pydantic import Field
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from speakahead.errors import InvalidRequest, SpeakaheadError
+from speakahead.errors import Forbidden, InvalidRequest, SpeakaheadError, Unauthorized
 from speakahead.protocol.json import Message, parse_object, validate
 from speakahead.server.speech import SpeechRequest, read_body, ready_backend, speak
-from speakahead.server.status import http_status, retry_headers
+from speakahead.server.status import error_headers, http_status
 from speakahead.session.events import MAX_SPEED, MIN_SPEED, VoiceSettings
 
 VOICE_ALIASES = {
@@ -100,7 +100,7 @@ async def models(request: Request) -> Response:
 
 def error_response(error: SpeakaheadError, status: int | None = None) -> JSONResponse:
     """An error in OpenAI's shape: ``{"error": {"message", "type", "param", "code"}}``."""
-    invalid = isinstance(error, InvalidRequest)
+    invalid = isinstance(error, InvalidRequest | Unauthorized | Forbidden)
     return JSONResponse(
         {
             "error": {
@@ -111,5 +111,5 @@ def error_response(error: SpeakaheadError, status: int | None = None) -> JSONRes
             }
         },
         status_code=status or http_status(error),
-        headers=retry_headers(error),
+        headers=error_headers(error),
     )

@@ -21,6 +21,15 @@ class ServerSettings:
         send_timeout_s: how long a client may leave a message unread before it is dropped.
         idle_timeout_s: how long a session may be silent on both sides before it is closed.
         first_audio_timeout_s: how long an HTTP client waits for the first sound at most.
+        max_sessions: sessions at a time: WebSocket sessions and HTTP requests for speech.
+        max_sessions_per_key: the same for each API key; None: no limit of its own.
+        max_session_s: how old a WebSocket session may get before it is closed.
+        session_warning_s: how long before that its client is warned.
+        drain_s: how long what was accepted may be spoken after a request to shut down. The
+            platform kills 30 s after it.
+        api_keys: who may use the server; empty: everybody.
+        cors_origins: web origins (``https://app.example``) whose pages may use the server;
+            ``"*"``: all. Empty: no cross-origin headers are sent, and no origin is checked.
     """
 
     voice: VoiceSettings = field(default_factory=VoiceSettings)
@@ -31,3 +40,10 @@ class ServerSettings:
     send_timeout_s: float = 30.0
     idle_timeout_s: float = 300.0
     first_audio_timeout_s: float = 120.0
+    max_sessions: int = 64
+    max_sessions_per_key: int | None = None
+    max_session_s: float = 7200.0
+    session_warning_s: float = 60.0
+    drain_s: float = 20.0
+    api_keys: tuple[str, ...] = field(default=(), repr=False)
+    cors_origins: tuple[str, ...] = ()

@@ -22,6 +22,7 @@ from speakahead.errors import (
     SynthesisFailed,
     TextTooLong,
 )
+from speakahead.server.logs import request_id
 from speakahead.server.settings import ServerSettings
 from speakahead.session.events import Audio, Failed, Speak, UtteranceCompleted, VoiceSettings
 
@@ -92,7 +93,7 @@ async def speak(request: Request, speech: SpeechRequest) -> Response:
     Raises:
         SpeakaheadError: nothing has been sent yet, so the caller can answer with a status.
     """
-    stream = ready_backend(request).open(speech.settings, name="http")
+    stream = ready_backend(request).open(speech.settings, name=request_id.get())
     try:
         await stream.send(Speak(speech.text))
         await stream.end_input()

@@ -1,0 +1,248 @@
+"""What goes wrong on the client's side or inside, against the real process with the real model.
+
+After each fault: no session, stream or thread is left, memory is what it was, and a bystander who
+spoke all the while heard exactly what he would have heard alone.
+"""
+
+import contextlib
+import json
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from websockets.sync.client import ClientConnection, connect
+
+from speakahead.protocol.framing import unpack
+from tests.conftest import ROUTE, Server, free_port, wait_until_ready
+
+TEXT = "The kettle is on. The bread will be ready in ten minutes, and then we can eat."
+
+
+@pytest.fixture(scope="module")
+def faulty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    log = tmp_path_factory.mktemp("faults") / "server.log"
+    port = free_port()
+    with log.open("w") as output:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "tests.faults.process", str(port)],
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            text=True,
+            cwd=Path(__file__).parents[2],
+        )
+        server = Server(process, port, log)
+        try:
+            wait_until_ready(server)
+            with server.session() as client:  # what grows once only has grown now
+                for _ in range(3):
+                    client.speak(TEXT)
+            yield server
+        finally:
+            process.kill()
+            process.wait()
+
+
+@pytest.fixture(scope="module")
+def alone(faulty: Server) -> bytes:
+    """What the bystander hears when nobody else is there."""
+    with faulty.session() as client:
+        return client.speak(TEXT).sound
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left(faulty: Server, alone: bytes) -> Iterator[None]:
+    before = usage(faulty)
+    heard: list[bytes] = []
+    stop = threading.Event()
+
+    def listen() -> None:
+        with faulty.session() as client:
+            while not stop.is_set():
+                heard.append(client.speak(TEXT).sound)
+
+    bystander = threading.Thread(target=listen)
+    bystander.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        bystander.join(60)
+    assert heard
+    assert all(sound == alone for sound in heard)
+    wait_for(lambda: metric(faulty, "speakahead_sessions") == 0, 10)
+    assert metric(faulty, "speakahead_streams") == 0
+    wait_for(lambda: usage(faulty)["Threads"] <= before["Threads"], 15)
+    wait_for(lambda: usage(faulty)["VmRSS"] <= before["VmRSS"] * 1.05, 5)
+    log = faulty.log_text()
+    assert "the words to be spoken" not in log
+    assert "kettle" not in log
+
+
+def usage(server: Server) -> dict[str, int]:
+    status = Path(f"/proc/{server.process.pid}/status").read_text()
+    return {key: int(value) for key, value in re.findall(r"(VmRSS|Threads):\s+(\d+)", status)}
+
+
+def metric(server: Server, name: str) -> float:
+    lines = httpx.get(f"{server.url}/metrics", timeout=10).text.splitlines()
+    return sum(float(line.rsplit(" ", 1)[1]) for line in lines if line.split(" ")[0] == name)
+
+
+def wait_for(condition: object, seconds: float) -> None:
+    assert callable(condition)
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.1)
+
+
+@contextlib.contextmanager
+def session(server: Server) -> Iterator[ClientConnection]:
+    url = f"ws://127.0.0.1:{server.port}{ROUTE}?protocol=2"
+    with connect(url, max_size=None, compression=None) as connection:
+        assert json.loads(connection.recv())["type"] == "ready"
+        yield connection
+
+
+def send(connection: ClientConnection, kind: str, **fields: object) -> None:
+    connection.send(json.dumps({"type": kind, **fields}))
+
+
+def until(connection: ClientConnection, *kinds: str) -> tuple[dict[str, object], int]:
+    """The next message of one of these kinds, and how many audio frames came before it."""
+    frames = 0
+    while True:
+        frame = connection.recv(timeout=60)
+        if isinstance(frame, bytes):
+            assert unpack(frame).samples.size
+            frames += 1
+        elif (message := json.loads(frame))["type"] in kinds:
+            return message, frames
+
+
+def vanish(connection: ClientConnection) -> None:
+    """Leave without a word: no close frame, no FIN that waits for what is unread."""
+    linger = b"\x01\x00\x00\x00\x00\x00\x00\x00"
+    connection.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+    connection.socket.close()
+
+
+STATES = ("open", "writing", "flushed", "speaking", "held", "cancelled", "closing")
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_the_client_vanishes(faulty: Server, state: str) -> None:
+    url = f"ws://127.0.0.1:{faulty.port}{ROUTE}?protocol=2"
+    connection = connect(url, max_size=None, compression=None)
+    connection.recv()
+    if state == "held":
+        send(connection, "hold")
+    if state != "open":
+        send(connection, "text", text=TEXT)
+    if state not in ("open", "writing"):
+        send(connection, "flush")
+    if state in ("speaking", "cancelled"):
+        while not isinstance(connection.recv(timeout=60), bytes):
+            pass
+    if state == "cancelled":
+        send(connection, "cancel")
+    if state == "closing":
+        send(connection, "close")
+    vanish(connection)
+    wait_for(lambda: metric(faulty, "speakahead_sessions") == 1, 10)  # the bystander
+
+
+@pytest.mark.parametrize("at", ["body", "sound"])
+def test_an_http_client_vanishes(faulty: Server, at: str) -> None:
+    body = json.dumps({"text": TEXT}).encode()
+    with socket.create_connection(("127.0.0.1", faulty.port)) as raw:
+        head = f"POST /invocations HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n\r\n"
+        raw.sendall(head.encode() + (body[:10] if at == "body" else body))
+        if at == "sound":
+            assert raw.recv(1000).startswith(b"HTTP/1.1 200")
+    wait_for(lambda: metric(faulty, "speakahead_sessions") == 1, 10)
+
+
+def test_a_client_that_stops_reading_is_dropped(faulty: Server) -> None:
+    with socket.create_connection(("127.0.0.1", faulty.port)) as raw:
+        raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        key = "AAAAAAAAAAAAAAAAAAAAAA=="
+        raw.sendall(
+            f"GET {ROUTE} HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+            f"Sec-WebSocket-Key: {key}\r\nSec-WebSocket-Version: 13\r\n\r\n".encode()
+        )
+        message = json.dumps({"text": TEXT * 12}).encode()
+        mask = b"\x00\x00\x00\x00"
+        raw.sendall(b"\x81\xfe" + len(message).to_bytes(2) + mask + message)
+        wait_for(lambda: metric(faulty, "speakahead_sessions") == 2, 10)
+        wait_for(lambda: metric(faulty, "speakahead_sessions") == 1, 90)
+
+
+def test_ten_thousand_deltas_at_once_and_then_an_interruption(faulty: Server) -> None:
+    with session(faulty) as connection:
+        for _ in range(10_000):
+            send(connection, "text", text="word. ", utterance="flood")
+        began = time.monotonic()
+        send(connection, "cancel")
+        answer, _ = until(connection, "cancelled")
+        assert time.monotonic() - began < 20  # it stands behind all of the text
+        text = str(answer["text_spoken"]) + str(answer["text_remaining"])
+        assert text == "word. " * 10_000
+        send(connection, "text", text="Good.", utterance="next")
+        send(connection, "flush")
+        completed, frames = until(connection, "utterance_complete")
+        assert completed["utterance"] == "next"
+        assert frames
+
+
+def test_a_storm_of_interruptions(faulty: Server) -> None:
+    with session(faulty) as connection:
+        for number in range(1000):
+            send(connection, "text", text=TEXT, utterance=f"u{number}")
+            send(connection, "cancel")
+        for number in range(1000):
+            answer, _ = until(connection, "cancelled", "error")
+            assert (answer["type"], answer["utterance"]) == ("cancelled", f"u{number}")
+        send(connection, "text", text="Good.")
+        send(connection, "flush")
+        _, frames = until(connection, "utterance_complete")
+        assert frames
+
+
+@pytest.mark.parametrize("fault", [signal.SIGUSR1, signal.SIGUSR2])
+def test_the_engine_fails_within_a_window(faulty: Server, fault: signal.Signals) -> None:
+    with session(faulty) as connection:
+        failed = False
+        for number in range(20):  # the bystander's window may be the one that fails
+            send(connection, "text", text=TEXT, utterance=f"u{number}")
+            send(connection, "flush")
+            if not failed:
+                faulty.process.send_signal(fault)
+            message, _ = until(connection, "utterance_complete", "error")
+            if message["type"] == "error":
+                assert message["code"] == "synthesis_failed"
+                failed = True
+            elif failed:
+                return  # the next one works
+    raise AssertionError("no window failed")
+
+
+def test_five_hundred_sessions_come_and_go(faulty: Server) -> None:
+    url = f"ws://127.0.0.1:{faulty.port}{ROUTE}?protocol=2"
+    for _ in range(10):
+        crowd = [connect(url, max_size=None, compression=None) for _ in range(50)]
+        for number, connection in enumerate(crowd):
+            if number % 2:
+                send(connection, "text", text=TEXT)
+                send(connection, "flush")
+        for connection in crowd:
+            vanish(connection)
+    wait_for(lambda: metric(faulty, "speakahead_sessions") == 1, 20)
