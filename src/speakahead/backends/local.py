@@ -36,6 +36,7 @@ from speakahead.session.events import (
 )
 from speakahead.text.frontend import FrontEnd
 from speakahead.text.g2p.languages import canonical_language, language_of_voice, warm
+from speakahead.text.pronunciations import compiled
 
 __all__ = ["LocalBackend", "LocalStream"]
 
@@ -113,8 +114,13 @@ class LocalBackend:
             self.voices.require(name)
         return canonical_language(language_of_voice(names[0]))
 
-    def _language(self, settings: VoiceSettings) -> str:
-        """The language tag of what is spoken with these settings; raises like ``language_of``."""
+    def check(self, settings: VoiceSettings) -> str:
+        """The language tag of what is spoken with these settings, if it can be spoken.
+
+        Raises:
+            InvalidRequest: see ``language_of``; or the pronunciations are too many.
+        """
+        compiled(settings.pronunciations)
         own = self.language_of(settings.voice)
         return own if settings.language is None else canonical_language(settings.language)
 
@@ -143,7 +149,7 @@ class LocalBackend:
             name: prefix of the ids of utterances that are not named.
         """
         session = Session(
-            self._language,
+            self.check,
             defaults=settings,
             limits=self.limits,
             pauses=self.pauses,

@@ -4,28 +4,30 @@ from __future__ import annotations
 
 import json
 import time
-from urllib.parse import urlsplit, urlunsplit
 
 from websockets.exceptions import InvalidHandshake, WebSocketException
 from websockets.sync.client import ClientConnection, connect
 
 from speakahead.audio.pcm import SAMPLE_RATE
-from speakahead.errors import ConnectionFailed, InvalidRequest, SpeakaheadError
-from speakahead.protocol.v1 import ROUTE
+from speakahead.backends.websocket import session_url
+from speakahead.errors import ConnectionFailed, SpeakaheadError
 
 SENTENCES = (
     "Hello there.",
     "This is a post deployment check.",
     "It has three sentences.",
 )
-_SCHEMES = {"http": "ws", "https": "wss", "ws": "ws", "wss": "wss"}
 
 
-def check(url: str, timeout_s: float) -> bool:
+def check(url: str, timeout_s: float, api_key: str | None = None) -> bool:
     """Speak the three sentences over the bidirectional route and print what came back."""
     try:
         with connect(
-            _route_url(url), open_timeout=timeout_s, close_timeout=timeout_s, max_size=None
+            session_url(url),
+            additional_headers={"Authorization": f"Bearer {api_key}"} if api_key else None,
+            open_timeout=timeout_s,
+            close_timeout=timeout_s,
+            max_size=None,
         ) as socket:
             for number, sentence in enumerate(SENTENCES, 1):
                 _check_sentence(socket, f"check-{number}", sentence, timeout_s)
@@ -44,18 +46,6 @@ def check(url: str, timeout_s: float) -> bool:
         return False
     print("OK")
     return True
-
-
-def _route_url(url: str) -> str:
-    try:
-        parts = urlsplit(url if "://" in url else f"http://{url}")
-        usable = parts.scheme in _SCHEMES and bool(parts.hostname) and parts.port != 0
-    except ValueError:  # brackets that do not match, or a port that is none
-        usable = False
-    if not usable:
-        raise InvalidRequest("The URL must begin with http, https, ws or wss and name a host.")
-    path = parts.path if parts.path.strip("/") else ROUTE
-    return urlunsplit((_SCHEMES[parts.scheme], parts.netloc, path, parts.query, ""))
 
 
 def _check_sentence(

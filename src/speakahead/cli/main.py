@@ -163,11 +163,14 @@ def voices(
 def check(
     url: Annotated[str, typer.Argument(help="Base URL of a server, e.g. http://127.0.0.1:8080")],
     timeout: Annotated[float, typer.Option(help="Seconds to wait for each answer.")] = 30.0,
+    api_key: Annotated[
+        str | None, typer.Option(envvar="SPEAKAHEAD_API_KEY", help="Key, if it wants one.")
+    ] = None,
 ) -> None:
     """Check a deployment: three sentences over the bidirectional route."""
     from speakahead.cli import check as command
 
-    raise typer.Exit(0 if command.check(url, timeout) else 1)
+    raise typer.Exit(0 if command.check(url, timeout, api_key) else 1)
 
 
 @models.command()

@@ -133,6 +133,18 @@ class Scheduler[P: Plan]:
         return len(self._streams)
 
     @property
+    def waiting(self) -> int:
+        """Streams whose utterance waits for admission."""
+        with self._changed:
+            return sum(bool(s._queue) and not s._admitted for s in self._streams)
+
+    @property
+    def queued(self) -> int:
+        """Sentences that are not decoded to their end."""
+        with self._changed:
+            return sum(len(s._queue) for s in self._streams)
+
+    @property
     def alive(self) -> bool:
         """Whether the worker threads run; they end only when closed, unless there is a fault."""
         return not self._closing and all(thread.is_alive() for thread in self._threads)

@@ -39,8 +39,7 @@ from speakahead.server.settings import ServerSettings
 from speakahead.server.speech import ready_backend, server_settings
 from speakahead.server.status import close_code
 from speakahead.session import Limits
-from speakahead.session.events import Failed, VoiceSettings
-from speakahead.text.g2p.languages import canonical_language
+from speakahead.session.events import Failed
 
 _log = logging.getLogger(__name__)
 
@@ -120,7 +119,7 @@ class _Connection:
         self._name = request_id.get()
         voice = self._settings.voice
         voice = replace(voice, pauses=voice.pauses or backend.pauses)
-        self._codec = Negotiation(voice, lambda settings: _check(settings, backend))
+        self._codec = Negotiation(voice, backend.check)
         self._wire = _Wire(socket, self._codec, self._settings.send_timeout_s)
         self._stream: LocalStream = backend.open(
             voice, ahead_s=self._settings.ahead_s, name=self._name
@@ -136,10 +135,7 @@ class _Connection:
         finishing = _start(finish(self._stream, self._drain))
         tasks = (reading, writing, watching, draining, finishing)
         try:
-            await asyncio.wait(tasks[:3], return_when=asyncio.FIRST_COMPLETED)
-            if reading.done() and reading.exception() is None:
-                # The client said close: the rest is still spoken.
-                await asyncio.wait({writing, watching}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({reading, writing, watching}, return_when=asyncio.FIRST_COMPLETED)
         finally:
             for task in tasks:
                 task.cancel()
@@ -172,17 +168,23 @@ class _Connection:
         log_event(_log, "session", outcome=outcome, protocol=self._codec.protocol)
 
     async def _read(self) -> None:
-        """Frames to requests, until the session takes no more or the client leaves."""
+        """Frames to requests, until the client leaves.
+
+        What comes after a ``close`` is passed over; the rest of the speech needs a listener, and
+        only reading shows that he has left.
+        """
         if (asked := self._socket.query_params.get("protocol")) is not None:
             try:
                 self._codec.choose_by_query(asked)
                 await self._wire.send(self._opened())
             except InvalidRequest as refused:
                 await self._stream.refuse(refused)
-        while not self._stream.closed:
+        while True:
             message = await self._socket.receive()
             if message["type"] == "websocket.disconnect":
                 raise WebSocketDisconnect(message.get("code", 1006))
+            if self._stream.closed:
+                continue
             text = message.get("text")
             try:
                 request = self._codec.decode(message["bytes"] if text is None else text)
@@ -264,12 +266,6 @@ class _Connection:
 
 def _start(work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
     return asyncio.create_task(work)
-
-
-def _check(settings: VoiceSettings, backend: LocalBackend) -> None:
-    backend.language_of(settings.voice)
-    if settings.language is not None:
-        canonical_language(settings.language)
 
 
 def _limits(session: Limits, server: ServerSettings) -> SessionLimits:

@@ -174,11 +174,15 @@ class _Scheduling(Collector):
         ):
             yield CounterMetricFamily(f"speakahead_{name}", text, total)
         yield GaugeMetricFamily("speakahead_streams", "Streams open.", self._scheduler.streams)
-        waiting, queued = self._queues()
+        scheduler = self._scheduler
         yield GaugeMetricFamily(
-            "speakahead_streams_waiting", "Streams whose utterance waits for admission.", waiting
+            "speakahead_streams_waiting",
+            "Streams whose utterance waits for admission.",
+            scheduler.waiting,
         )
-        yield GaugeMetricFamily("speakahead_sentences_queued", "Sentences not yet decoded.", queued)
+        yield GaugeMetricFamily(
+            "speakahead_sentences_queued", "Sentences not yet decoded.", scheduler.queued
+        )
         if counters.audio_s > 0:
             yield GaugeMetricFamily(
                 "speakahead_real_time_factor",
@@ -191,8 +195,3 @@ class _Scheduling(Collector):
                 "The closest that a window came to being late since the start.",
                 counters.min_slack_s,
             )
-
-    def _queues(self) -> tuple[int, int]:
-        streams = tuple(self._scheduler._streams)  # a copy: the workers' threads change the set
-        waiting = sum(bool(stream._queue) and not stream._admitted for stream in streams)
-        return waiting, sum(len(stream._queue) for stream in streams)
