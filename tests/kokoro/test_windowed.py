@@ -10,9 +10,10 @@ from speakahead.assets import ModelDirectory, Voices
 from speakahead.audio.silence import sound_bounds
 from speakahead.errors import InvalidRequest, SynthesisFailed, UnknownVoice
 from speakahead.kokoro.calibration import Calibrations
+from speakahead.kokoro.decoding import limit
 from speakahead.kokoro.engine import Window, synthesize
-from speakahead.kokoro.windowed import WindowedEngine, limit
-from speakahead.kokoro.windows import LADDERS
+from speakahead.kokoro.windowed import WindowedEngine
+from speakahead.kokoro.windows import LARGEST_FIRST, SMALLEST_FIRST
 from speakahead.text.phonemes import Phonemes, Word
 from speakahead.text.spans import Span
 
@@ -166,10 +167,43 @@ def test_warming_up_chooses_sizes_and_keeps_the_sound(
     plan = cold.plan(phonemes("hˈI!"), "af_heart", 1.0)
     before = cold.decode(plan, Window(0, plan.samples))
     cold.warm()
-    assert cold._first_sizes in LADDERS
+    assert SMALLEST_FIRST <= cold._first_sizes[0] <= LARGEST_FIRST
+    assert list(cold._first_sizes) == sorted(cold._first_sizes)
     plan = cold.plan(phonemes("hˈI!"), "af_heart", 1.0)
     after = np.concatenate([cold.decode(plan, window) for window in plan.windows])
     assert agreement_db(before, after) >= 80
+
+
+def test_a_batch_is_its_windows_decoded_alone(engine: WindowedEngine) -> None:
+    plans = [
+        engine.plan(phonemes(text), voice, 1.0)
+        for text, voice in ((SENTENCE, "af_heart"), (SENTENCE, "am_michael"), ("jˈɛs.", "bf_emma"))
+    ]
+    pairs = [(plan, window) for window in plans[0].windows[:3] for plan in plans[:2]]
+    pairs.insert(1, (plans[2], plans[2].windows[0]))
+    pairs.insert(3, (plans[0], Window(7, 7)))
+    alone = [engine.decode(plan, window) for plan, window in pairs]
+    shapes = []
+    generator = engine._parts.generator
+
+    def watched(**inputs: np.ndarray) -> list[np.ndarray]:
+        shapes.append(inputs["x"].shape)
+        return generator(**inputs)
+
+    engine._parts.generator = watched
+    try:
+        batch = engine.decode_batch(pairs)
+    finally:
+        engine._parts.generator = generator
+    assert max(shape[0] for shape in shapes) >= 2
+    assert len(shapes) < len(pairs)
+    for one, other in zip(alone, batch, strict=True):
+        assert len(one) == len(other)
+        assert not len(one) or agreement_db(one, other) >= 80
+
+
+def test_an_empty_batch_is_empty(engine: WindowedEngine) -> None:
+    assert engine.decode_batch([]) == []
 
 
 def test_windows_outside_the_utterance_are_refused(engine: WindowedEngine) -> None:

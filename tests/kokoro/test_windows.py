@@ -8,16 +8,19 @@ from hypothesis import strategies as st
 
 from speakahead.kokoro.windows import (
     FIRST_SIZES,
+    FRAME_BUCKETS,
     FRAME_CONTEXT,
-    INNER_CONTEXT,
-    LADDERS,
     LATER_SIZE,
     RESERVE_S,
     SMALLEST,
+    SMALLEST_FIRST,
+    UNIT_BUCKETS,
     UNIT_CONTEXT,
     UNIT_S,
     UNITS_PER_FRAME,
     Range,
+    bucket_frames,
+    bucket_window,
     choose_first_sizes,
     chunk_range,
     generator_range,
@@ -68,28 +71,79 @@ def test_chunks_hold_what_every_window_reads(case: tuple[int, Range]) -> None:
 def test_context_is_full_except_at_the_ends_of_the_utterance(case: tuple[int, Range]) -> None:
     units, audible = case
     reads = generator_range(units, audible)
-    inner = Range(reads.outer.start + reads.inner.start, reads.outer.start + reads.inner.end)
-    kept = Range(inner.start + reads.kept.start, inner.start + reads.kept.end)
-    assert kept == audible
-    for outside, context in ((reads.outer, UNIT_CONTEXT), (inner, INNER_CONTEXT)):
-        assert outside.start == max(0, audible.start - context)
-        assert outside.end == min(units, audible.end + context)
+    assert reads.outer.start == max(0, audible.start - UNIT_CONTEXT)
+    assert reads.outer.end == min(units, audible.end + UNIT_CONTEXT)
+    assert reads.outer.start + reads.wanted.start == audible.start
+    assert reads.wanted.size == audible.size
+
+
+@given(utterances())
+def test_buckets_hold_the_window_with_full_context_and_few_shapes(
+    case: tuple[int, Range],
+) -> None:
+    units, audible = case
+    layout = plan_windows(units, audible)
+    for wanted in layout.windows:
+        bucket = bucket_window(layout, wanted)
+        if bucket is None:
+            continue
+        assert bucket.size in UNIT_BUCKETS
+        assert bucket.start <= wanted.start
+        assert bucket.end >= wanted.end
+        reads = generator_range(units, bucket)
+        assert reads.wanted == Range(UNIT_CONTEXT, UNIT_CONTEXT + bucket.size)
+        assert reads.outer.size == bucket.size + 2 * UNIT_CONTEXT
+        chunks = layout.chunks_for(reads.outer)
+        assert layout.chunks[chunks[0]].start * UNITS_PER_FRAME <= reads.outer.start
+
+
+def test_every_window_of_a_usual_sentence_has_a_bucket() -> None:
+    # Kokoro's sentences begin and end with some 300 ms of silence.
+    layout = plan_windows(400, Range(20, 380))
+    assert all(bucket_window(layout, wanted) is not None for wanted in layout.windows)
+
+
+def test_windows_without_context_or_too_large_have_no_bucket() -> None:
+    layout = plan_windows(400, Range(2, 398))
+    assert bucket_window(layout, layout.windows[0]) is None
+    assert bucket_window(layout, layout.windows[-1]) is None
+    assert bucket_window(layout, Range(100, 100 + UNIT_BUCKETS[-1] + 1)) is None
+
+
+@given(st.integers(1, 600), st.data())
+def test_frames_of_a_bucket_hold_what_is_read(frames: int, data: st.DataObject) -> None:
+    start = data.draw(st.integers(0, frames - 1))
+    reads = Range(start, data.draw(st.integers(start + 1, min(frames, start + 70))))
+    bucket = bucket_frames(frames, reads)
+    if bucket is None:
+        assert reads.size > FRAME_BUCKETS[-1] or frames < FRAME_BUCKETS[-1]
+    else:
+        assert 0 <= bucket.start <= reads.start
+        assert reads.end <= bucket.end <= frames
+        assert bucket.size in FRAME_BUCKETS
 
 
 def test_slower_machines_get_a_larger_first_window() -> None:
     choices = [choose_first_sizes(lambda n, r=r: 0.03 + r * n * UNIT_S) for r in (0.2, 0.5, 0.6)]
-    assert choices[0] == LADDERS[0]
+    assert choices[0][0] == SMALLEST_FIRST
     assert len(set(choices)) > 1
     assert sorted(choices, key=lambda sizes: sizes[0]) == choices
 
 
-@given(st.floats(0.01, 0.05), st.floats(0.1, 0.8))
+GROWTH = [rest for n in (1, 2, 3) for rest in itertools.product((16, 20, 24, 32, 48), repeat=n)]
+
+
+@given(st.floats(0.01, 0.1), st.floats(0.1, 0.8))
 def test_the_choice_is_the_smallest_that_keeps_the_reserve(base: float, rate: float) -> None:
     def cost(size: int) -> float:
         return base + rate * size * UNIT_S
 
-    good = [sizes for sizes in LADDERS if slack(sizes, cost) >= RESERVE_S]
-    assert choose_first_sizes(cost) == (good[0] if good else FIRST_SIZES)
+    sizes = choose_first_sizes(cost)
+    if sizes != FIRST_SIZES:
+        assert slack(sizes, cost) >= RESERVE_S
+    assert list(sizes) == sorted(sizes)
+    smaller = [(first, *rest) for first in range(SMALLEST_FIRST, sizes[0], 2) for rest in GROWTH]
+    assert not [s for s in smaller if list(s) == sorted(s) and slack(s, cost) >= RESERVE_S]
 
 
 def test_a_machine_that_falls_behind_anyway_is_not_delayed_as_well() -> None:

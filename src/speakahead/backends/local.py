@@ -25,9 +25,12 @@ from speakahead.assets import Voices, locate
 from speakahead.backends.observation import Observer, UtteranceRecord
 from speakahead.backends.stream import LocalStream
 from speakahead.errors import SpeakaheadError
+from speakahead.kokoro.background import BackgroundCalibrator
 from speakahead.kokoro.engine import Plan
 from speakahead.kokoro.loading import load_engine
 from speakahead.kokoro.mixing import parse_mix
+from speakahead.kokoro.parts import Backend
+from speakahead.kokoro.windowed import WindowedEngine
 from speakahead.scheduling.scheduler import Policy, Scheduler
 from speakahead.session import Limits, Session
 from speakahead.session.events import (
@@ -37,6 +40,8 @@ from speakahead.session.events import (
 from speakahead.text.frontend import FrontEnd
 from speakahead.text.g2p.languages import canonical_language, language_of_voice, warm
 from speakahead.text.pronunciations import compiled
+
+_CALIBRATOR_TIMEOUT_S = 5.0
 
 __all__ = ["LocalBackend", "LocalStream"]
 
@@ -52,12 +57,14 @@ class LocalBackend:
         limits: Limits | None = None,
         pauses: Pauses | None = None,
         observer: Observer | None = None,
+        calibrator: BackgroundCalibrator | None = None,
     ) -> None:
         self.scheduler = scheduler
         self.voices = voices
         self.limits = limits or Limits()
         self.pauses = pauses or Pauses()
         self.observer = observer
+        self._calibrator = calibrator
         self._streams: WeakSet[LocalStream] = WeakSet()
 
     @staticmethod
@@ -69,6 +76,8 @@ class LocalBackend:
         policy: Policy = Policy.DEADLINE,
         whole: bool = False,
         patience_s: float | None = 5.0,
+        engine: Backend = Backend.AUTO,
+        calibrate: bool = True,
         limits: Limits | None = None,
         pauses: Pauses | None = None,
     ) -> LocalBackend:
@@ -81,6 +90,9 @@ class LocalBackend:
             policy: order of the work.
             whole: decode whole sentences (the yardstick).
             patience_s: see ``Scheduler``.
+            engine: what decodes the windows.
+            calibrate: calibrate a voice that came without one while nobody speaks, so that it is
+                decoded in windows afterwards.
             limits: limits of every session.
             pauses: silence after sentences.
 
@@ -92,12 +104,17 @@ class LocalBackend:
             found = locate(model)
             voices = Voices(found.path)
             warm("en-us")
-            engine = load_engine(found, voices, threads=threads, whole=whole)
-            engine.warm()
+            decoder = load_engine(found, voices, threads=threads, whole=whole, backend=engine)
+            decoder.warm()
             scheduler: Scheduler[Plan] = Scheduler(
-                engine, FrontEnd(), policy=policy, workers=workers, patience_s=patience_s
+                decoder, FrontEnd(), policy=policy, workers=workers, patience_s=patience_s
             )
-            return LocalBackend(scheduler, voices, limits=limits, pauses=pauses)
+            calibrator = None
+            if calibrate and isinstance(decoder, WindowedEngine):
+                calibrator = BackgroundCalibrator(decoder, lambda: scheduler.idle)
+            return LocalBackend(
+                scheduler, voices, limits=limits, pauses=pauses, calibrator=calibrator
+            )
 
         return await asyncio.to_thread(work)
 
@@ -168,6 +185,8 @@ class LocalBackend:
         for stream in list(self._streams):
             await stream.aclose()
         await asyncio.to_thread(self.scheduler.close)
+        if self._calibrator is not None:
+            await asyncio.to_thread(self._calibrator.stop, _CALIBRATOR_TIMEOUT_S)
 
     async def __aenter__(self) -> Self:
         return self

@@ -205,14 +205,18 @@ class Calibrations:
         return self._loaded[voice]
 
     def add(self, voice: str, model: VoiceModel) -> None:
-        """Use ``model`` from now on, and keep it in the user's directory if there is one."""
+        """Use ``model`` from now on, and keep it in the user's directory if there is one.
+
+        Raises:
+            OSError: it could not be kept; it is used all the same.
+        """
+        self._loaded[voice] = model
         if self._own is not None:
             self._own.mkdir(parents=True, exist_ok=True)
             target = self._own / f"{voice}.npz"
             partial = target.with_suffix(".partial")
             partial.write_bytes(model.dump())
             partial.replace(target)
-        self._loaded[voice] = model
 
     def _read(self, name: str) -> bytes | None:
         packaged = resources.files("speakahead.kokoro").joinpath("data", name)

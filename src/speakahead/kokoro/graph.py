@@ -73,6 +73,17 @@ class Graph:
         """The value of an initializer."""
         return numpy_helper.to_array(self.initializers[name])
 
+    def node(self, prefix: str) -> onnx.NodeProto:
+        """The one node whose name starts with ``prefix``.
+
+        Raises:
+            ModelCorrupt: there are several, or none.
+        """
+        found = [node for node in self.nodes if node.name.startswith(prefix)]
+        if len(found) != 1:
+            raise ModelCorrupt("The model's graph is not laid out like a known Kokoro export.")
+        return found[0]
+
     def add_array(self, name: str, value: NDArray[np.generic]) -> str:
         """Add an initializer; returns its name."""
         self.initializers[name] = numpy_helper.from_array(np.ascontiguousarray(value), name)
@@ -252,3 +263,43 @@ def _float_bias(graph: Graph, integer_bias: str) -> str:
         if name in graph.initializers and graph.initializers[name].data_type == FLOAT:
             return name
     raise ModelCorrupt("The model's quantised bias cannot be traced to its float value.")
+
+
+def convolve_in_two_dimensions(model: onnx.ModelProto) -> None:
+    """Give every 1-D convolution of a model a second dimension of size one, in place.
+
+    ONNX Runtime has blocked kernels (NCHWc) for two dimensions only; with them a convolution takes
+    about an eighth less time, and its result is the same but for rounding.
+    """
+    initializers = {tensor.name: tensor for tensor in model.graph.initializer}
+    axis = numpy_helper.from_array(np.array([2], np.int64), "two_dimensions/axis")
+    nodes: list[onnx.NodeProto] = []
+    reshaped: set[str] = set()
+    for node in model.graph.node:
+        weights = initializers.get(node.input[1]) if node.op_type == "Conv" else None
+        if weights is None:
+            nodes.append(node)
+            continue
+        if weights.name not in reshaped:
+            reshaped.add(weights.name)
+            weights.dims.insert(2, 1)
+        source, result = node.input[0], node.output[0]
+        flat, wide = f"{result}/wide", f"{source}/wide/{result}"
+        nodes.append(helper.make_node("Unsqueeze", [source, axis.name], [wide]))
+        conv = helper.make_node("Conv", [wide, *node.input[1:]], [flat], name=node.name)
+        conv.attribute.extend(_in_two_dimensions(attribute) for attribute in node.attribute)
+        nodes.append(conv)
+        nodes.append(helper.make_node("Squeeze", [flat, axis.name], [result]))
+    if reshaped:
+        model.graph.initializer.append(axis)
+        del model.graph.node[:]
+        model.graph.node.extend(nodes)
+
+
+def _in_two_dimensions(attribute: onnx.AttributeProto) -> onnx.AttributeProto:
+    if attribute.name in ("kernel_shape", "strides", "dilations"):
+        return helper.make_attribute(attribute.name, [1, *attribute.ints])
+    if attribute.name == "pads":
+        before, after = attribute.ints
+        return helper.make_attribute("pads", [0, before, 0, after])
+    return attribute

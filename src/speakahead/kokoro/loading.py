@@ -11,6 +11,7 @@ from typing import Any
 from speakahead.assets import ModelDirectory, Voices, cache_directory
 from speakahead.kokoro.calibration import Calibrations
 from speakahead.kokoro.engine import Engine
+from speakahead.kokoro.parts import Backend
 from speakahead.kokoro.prepare import is_prepared, prepare, prepared_directory
 from speakahead.kokoro.whole import WholeEngine
 from speakahead.kokoro.windowed import WindowedEngine
@@ -21,7 +22,12 @@ _PREPARED = "prepared"
 
 
 def load_engine(
-    model: ModelDirectory, voices: Voices, *, threads: int, whole: bool = False
+    model: ModelDirectory,
+    voices: Voices,
+    *,
+    threads: int,
+    whole: bool = False,
+    backend: Backend = Backend.AUTO,
 ) -> Engine[Any]:
     """Load the engine of a model directory.
 
@@ -31,17 +37,23 @@ def load_engine(
         voices: the voice packs.
         threads: threads of one inference.
         whole: decode whole sentences with the published export (the yardstick).
+        backend: what decodes the windows.
 
     Raises:
         ModelError: the weights are absent or damaged.
     """
     if whole:
         return WholeEngine(model.weights, voices, threads=threads)
-    return load_windowed(model, voices, threads=threads)
+    return load_windowed(model, voices, threads=threads, backend=backend)
 
 
 def load_windowed(
-    model: ModelDirectory, voices: Voices, *, threads: int, own: Path | None = None
+    model: ModelDirectory,
+    voices: Voices,
+    *,
+    threads: int,
+    own: Path | None = None,
+    backend: Backend = Backend.AUTO,
 ) -> WindowedEngine:
     """Load the windowed engine of a model directory; see ``load_engine``.
 
@@ -52,7 +64,9 @@ def load_windowed(
         _log.warning("preparing the model; `speakahead models prepare` does this beforehand")
         parts = prepare_parts(model)
     calibrations = Calibrations(own or calibration_directory())
-    return WindowedEngine(parts, voices, threads=threads, calibrations=calibrations)
+    return WindowedEngine(
+        parts, voices, threads=threads, backend=backend, calibrations=calibrations
+    )
 
 
 def calibration_directory() -> Path:

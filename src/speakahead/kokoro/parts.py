@@ -21,10 +21,17 @@ Floats = NDArray[np.float32]
 
 
 class Backend(StrEnum):
-    """What runs the window graphs; text and prosody always run on the CPU."""
+    """What runs the window graphs; text and prosody always run on the CPU in ONNX Runtime."""
 
+    AUTO = "auto"
+    """OpenVINO where it is installed, the CPU has bf16 and it measures faster; else the CPU."""
     CPU = "cpu"
+    OPENVINO = "openvino"
     CUDA = "cuda"
+
+
+class BackendUnavailable(Exception):
+    """A backend cannot start on this machine; the message says why."""
 
 
 class Part(Protocol):
@@ -37,32 +44,64 @@ class OnnxPart:
     """A part in ONNX Runtime. Calls from several threads may overlap."""
 
     def __init__(
-        self, path: Path, outputs: list[str], *, threads: int, backend: Backend = Backend.CPU
+        self,
+        path: Path,
+        outputs: list[str],
+        *,
+        threads: int,
+        device: tuple[str, dict[str, str]] | None = None,
     ) -> None:
         """Load the part.
 
+        Args:
+            path: the graph.
+            outputs: which of its outputs a call returns.
+            threads: threads of one inference on the CPU.
+            device: an execution provider to prefer to the CPU's, and its options.
+
         Raises:
             ModelCorrupt: ONNX Runtime cannot load it.
+            BackendUnavailable: the device's provider does not start.
         """
         options = ort.SessionOptions()
         options.intra_op_num_threads = threads
         options.inter_op_num_threads = 1
         options.log_severity_level = 3
-        # Spinning threads take the cores from the ones that have work, and the next window waits.
-        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-        providers = ["CPUExecutionProvider"]
-        if backend is Backend.CUDA:
-            providers.insert(0, "CUDAExecutionProvider")
+        # Threads may spin for their next piece within a run, which is a twentieth faster, but not
+        # after it: they would take the cores from those that have work.
+        options.add_session_config_entry("session.intra_op.allow_spinning", "1")
+        options.add_session_config_entry("session.force_spinning_stop", "1")
+        providers: list[Any] = ["CPUExecutionProvider"]
+        if device is not None:
+            providers.insert(0, device)
         try:
             self._session = ort.InferenceSession(os.fspath(path), options, providers=providers)
         except Exception:  # ONNX Runtime's exceptions share no public base
+            if device is not None:
+                raise BackendUnavailable(f"{device[0]} does not start") from None
             raise ModelCorrupt(
                 "A prepared part of the model cannot be loaded: run `speakahead models prepare`."
             ) from None
+        # ONNX Runtime falls back to the CPU on its own, with no more than a line on stderr.
+        if device is not None and device[0] not in self._session.get_providers():
+            raise BackendUnavailable(f"{device[0]} does not start")
         self._outputs = outputs
 
     def __call__(self, **inputs: NDArray[Any]) -> list[NDArray[Any]]:
         return [np.asarray(output) for output in self._session.run(self._outputs, inputs)]
+
+
+@dataclass(frozen=True, slots=True)
+class FixedParts:
+    """Blocks and generator of a runtime that compiles or searches anew for every shape.
+
+    They are called with the sizes of :data:`speakahead.kokoro.windows.UNIT_BUCKETS` and
+    ``FRAME_BUCKETS`` only.
+    """
+
+    backend: Backend
+    blocks: Part
+    generator: Part
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,15 +134,19 @@ class Sites:
 
 
 class Parts:
-    """All parts of one prepared model."""
+    """All parts of one prepared model.
 
-    def __init__(self, directory: Path, *, threads: int, backend: Backend = Backend.CPU) -> None:
+    Attributes:
+        prosody, affine: see :mod:`speakahead.kokoro.prepare`.
+        blocks, generator: the window graphs on the CPU, for windows of any shape.
+    """
+
+    def __init__(self, directory: Path, *, threads: int) -> None:
         """Load the parts that windowed decoding needs.
 
         Args:
             directory: what :func:`speakahead.kokoro.prepare.prepare` returned.
             threads: threads of one inference on the CPU.
-            backend: what runs the windows.
 
         Raises:
             ModelCorrupt: the directory is incomplete, or of another version.
@@ -112,7 +155,7 @@ class Parts:
             raise ModelCorrupt("The model is not prepared: run `speakahead models prepare`.")
         self._directory = directory
         self._threads = threads
-        self._exact: OnnxPart | None = None
+        self._exact: Part | None = None
         self.sites = Sites.load(directory)
         self.source = SourceConstants.load(directory / "source.npz")
         self.prosody: Part = OnnxPart(
@@ -121,20 +164,18 @@ class Parts:
             threads=threads,
         )
         self.affine: Part = OnnxPart(directory / "affine.onnx", ["gamma", "beta"], threads=1)
-        self.blocks: Part = OnnxPart(
-            directory / "blocks.onnx", ["x"], threads=threads, backend=backend
-        )
-        self.generator: Part = OnnxPart(
-            directory / "generator.onnx", ["spectrum"], threads=threads, backend=backend
-        )
+        self.blocks: Part = OnnxPart(directory / "blocks.onnx", ["x"], threads=threads)
+        self.generator: Part = OnnxPart(directory / "generator.onnx", ["spectrum"], threads=threads)
 
     @property
     def exact(self) -> Part:
         """The whole-utterance part; loaded when first used, since few sessions need it."""
         if self._exact is None:
-            self._exact = OnnxPart(
-                self._directory / "exact.onnx",
-                ["spectrum", "mean", "square"],
-                threads=self._threads,
-            )
+            self._exact = self.load_exact(self._threads)
         return self._exact
+
+    def load_exact(self, threads: int) -> Part:
+        """One more whole-utterance part, with its own number of threads."""
+        return OnnxPart(
+            self._directory / "exact.onnx", ["spectrum", "mean", "square"], threads=threads
+        )

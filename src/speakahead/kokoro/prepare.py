@@ -10,10 +10,10 @@ The export computes a whole utterance at once. Preparation cuts it into
     decoder blocks: ``text``, ``f0``, ``energy`` with ``scale`` and ``shift`` [B, C, 1] to ``x``
     [B, 512, 2F].
 ``generator.onnx``
-    ``x`` and ``source`` [B, 22, 60U + 1] with ``scale``, ``shift`` and ``inner`` int64 [2] to
-    ``spectrum`` [B, 22, 60 (end - start) + 1], where ``U`` units of ``x`` are 12.5 ms each and
-    ``inner`` is the range of them that the last, most expensive stage works on: it needs much
-    less context than the first.
+    ``x`` and ``source`` [B, 22, 60U + 1] with ``scale``, ``shift`` and ``wanted`` int64 [2] to
+    ``spectrum`` [B, 22, 60 (end - start) + 1 + margins], where ``U`` units of ``x`` are 12.5 ms
+    each and ``wanted`` is the range of them that is to be heard
+    (see :mod:`speakahead.kokoro.narrowing`).
 ``exact.onnx``
     blocks and generator over a whole utterance with the true normalisation, and with the sums that
     calibration needs (see :func:`speakahead.kokoro.adain.measure`).
@@ -46,10 +46,18 @@ from onnx import helper
 
 from speakahead.errors import ModelCorrupt, ModelNotFound
 from speakahead.kokoro.adain import Site, find_sites, fold, measure
-from speakahead.kokoro.graph import FLOAT, INT64, Graph, Port, dequantize
+from speakahead.kokoro.graph import (
+    FLOAT,
+    INT64,
+    Graph,
+    Port,
+    convolve_in_two_dimensions,
+    dequantize,
+)
+from speakahead.kokoro.narrowing import narrow
 from speakahead.kokoro.source import STEPS_PER_UNIT
 
-FORMAT = 1
+FORMAT = 3
 """Raised whenever prepared parts of an earlier version of this module cannot be used."""
 
 Progress = Callable[[str, float], None]
@@ -290,59 +298,23 @@ def _window_models(
     ]
     by_site = dict(zip([s.name for s in blocks + generator], channels, strict=True))
 
-    def folded(
-        sites: list[Site], inputs: list[Port], output: dict[str, str], *, crop: bool = False
-    ) -> onnx.ModelProto:
+    def folded(sites: list[Site]) -> Graph:
         part = _copy(graph)
-        if crop:
-            _crop_last_stage(part)
         sizes = [by_site[site.name] for site in sites for _ in site.uses]
         fold(part, sites, sizes, "scale", "shift")
-        return part.cut([*inputs, *affine], output)
+        return part
 
+    windowed = folded(generator)
+    spectrum = narrow(windowed, "wanted", _SPECTRUM)
+    ports = [
+        Port(_X, "x", FLOAT, ("batch", 512, "units")),
+        Port(_SOURCE, "source", FLOAT, ("batch", 22, "steps")),
+        Port("wanted", "wanted", INT64, (2,)),
+    ]
     return {
-        "blocks.onnx": folded(blocks, _block_ports("batch"), {_X: "x"}),
-        "generator.onnx": folded(
-            generator,
-            [
-                Port(_X, "x", FLOAT, ("batch", 512, "units")),
-                Port(_SOURCE, "source", FLOAT, ("batch", 22, "steps")),
-                Port("inner", "inner", INT64, (2,)),
-            ],
-            {_SPECTRUM: "spectrum"},
-            crop=True,
-        ),
+        "blocks.onnx": folded(blocks).cut([*_block_ports("batch"), *affine], {_X: "x"}),
+        "generator.onnx": windowed.cut([*ports, *affine], {spectrum: "spectrum"}),
     }
-
-
-def _crop_last_stage(graph: Graph) -> None:
-    """Let the generator's last stage see only the units of ``inner``."""
-    axis = graph.add_array("crop/axis", np.array([2], np.int64))
-    halves = graph.add_array("crop/halves", np.array([1, 1], np.int64))
-    one = graph.add_array("crop/end_step", np.array([0, 1], np.int64))
-    removed, added = [], []
-    for tensor, rate, extra in ((_LAST_STAGE, 10, ""), (_SOURCE, STEPS_PER_UNIT, one)):
-        p = f"{tensor}/crop"
-        rate_name = graph.add_array(f"{p}/rate", np.array([rate], np.int64))
-        added.append(helper.make_node("Mul", ["inner", rate_name], [f"{p}/range"], name=f"{p}/m"))
-        bounds = f"{p}/range"
-        if extra:  # steps include both ends
-            added.append(helper.make_node("Add", [bounds, extra], [f"{p}/steps"], name=f"{p}/a"))
-            bounds = f"{p}/steps"
-        edges = [f"{p}/start", f"{p}/end"]
-        added.append(helper.make_node("Split", [bounds, halves], edges, axis=0, name=f"{p}/s"))
-        added.append(helper.make_node("Slice", [tensor, *edges, axis], [p], name=p))
-        readers = graph.consumers[tensor]
-        if tensor == _SOURCE:
-            readers = [node for node in readers if node.name.startswith(_LAST_STAGE_SOURCE)]
-        if len(readers) != 1:
-            raise ModelCorrupt("The model's graph is not laid out like a known Kokoro export.")
-        reader = onnx.NodeProto()  # other parts of the model still read the uncropped tensor
-        reader.CopyFrom(readers[0])
-        reader.input[list(reader.input).index(tensor)] = p
-        removed.append(readers[0])
-        added.append(reader)
-    graph.replace(removed, added)
 
 
 class _SharedWeights:
@@ -353,6 +325,7 @@ class _SharedWeights:
         self._places: dict[str, tuple[int, int]] = {}
 
     def save(self, model: onnx.ModelProto, path: Path) -> None:
+        convolve_in_two_dimensions(model)
         for tensor in model.graph.initializer:
             if not tensor.raw_data or len(tensor.raw_data) < _INLINE_BYTES:
                 continue

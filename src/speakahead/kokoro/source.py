@@ -23,17 +23,17 @@ from numpy.typing import NDArray
 
 SAMPLES_PER_UNIT = 300
 STEPS_PER_UNIT = 60
+SAMPLES_PER_STEP = 5
 VOICED_ABOVE_HZ = 10.0
 """A unit is voiced where F0 is above this; the source is silent elsewhere."""
 
 _RATE = 24_000
 _HARMONICS = 9
 _AMPLITUDE = 0.1
-_HOP = 5
 _SIZE = 20  # samples of an STFT frame
 _BINS = _SIZE // 2 + 1
 _HALF = _SIZE // 2
-_GAIN = 4.0  # overlap of _SIZE / _HOP frames, as the export scales it
+_GAIN = 4.0  # overlap of _SIZE / SAMPLES_PER_STEP frames, as the export scales it
 
 Floats = NDArray[np.float32]
 
@@ -107,7 +107,7 @@ class HarmonicSource:
             signal = np.concatenate([signal[_HALF:0:-1], signal])
         if last > total:
             signal = np.concatenate([signal, signal[-2 : -2 - _HALF : -1]])
-        frames = sliding_window_view(signal, _SIZE)[::_HOP]
+        frames = sliding_window_view(signal, _SIZE)[::SAMPLES_PER_STEP]
         real = np.einsum("sn,nb->sb", frames, _COSINE)
         imaginary = np.einsum("sn,nb->sb", frames, _SINE)
         imaginary[:, 0] = 0.0  # as it is but for rounding, which would turn the phase over
@@ -146,9 +146,11 @@ def inverse_stft(constants: SourceConstants, spectrum: Floats) -> Floats:
     parts = np.concatenate([magnitude * np.cos(angle), magnitude * np.sin(angle)])
     frames = np.einsum("bs,bn->sn", parts, constants.basis)
     steps = len(frames)
-    overlap = _SIZE // _HOP
-    rows = np.zeros((steps + overlap - 1, _HOP), np.float32)
+    overlap = _SIZE // SAMPLES_PER_STEP
+    rows = np.zeros((steps + overlap - 1, SAMPLES_PER_STEP), np.float32)
     for part in range(overlap):
-        rows[part : part + steps] += frames[:, part * _HOP : (part + 1) * _HOP]
+        rows[part : part + steps] += frames[
+            :, part * SAMPLES_PER_STEP : (part + 1) * SAMPLES_PER_STEP
+        ]
     sound: Floats = rows.reshape(-1)[_HALF:-_HALF] * np.float32(_GAIN)
     return sound

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -23,53 +22,27 @@ from speakahead.kokoro.calibration import (
     moments,
 )
 from speakahead.kokoro.classes import class_weights
-from speakahead.kokoro.engine import Window, WordTiming
+from speakahead.kokoro.decoding import Decoder, WindowedPlan, checked, faded, limit
+from speakahead.kokoro.engine import Window
 from speakahead.kokoro.mixing import is_mix, parse_mix
-from speakahead.kokoro.parts import Backend, Parts
+from speakahead.kokoro.parts import Backend, Part, Parts
 from speakahead.kokoro.phrases import calibration_phrases
 from speakahead.kokoro.prosody import Prosody
+from speakahead.kokoro.runtimes import choose
 from speakahead.kokoro.source import SAMPLES_PER_UNIT, HarmonicSource, inverse_stft
 from speakahead.kokoro.windows import (
     FIRST_SIZES,
-    UNITS_PER_FRAME,
-    Layout,
     Range,
     choose_first_sizes,
-    chunk_range,
-    generator_range,
     plan_windows,
 )
 from speakahead.text.phonemes import Phonemes
 
 Floats = NDArray[np.float32]
 
-_KNEE = 0.9
-_FADE_IN = 48
-_FADE_OUT = 240
-_WARM_RUNS = 2
-
-
-@dataclass(slots=True)
-class WindowedPlan:
-    """One utterance, ready to be decoded window by window.
-
-    Attributes:
-        layout: how it is cut; None where it has to be decoded whole.
-        samples, words, windows: see :class:`speakahead.kokoro.engine.Plan`.
-    """
-
-    samples: int
-    words: tuple[WordTiming, ...]
-    windows: tuple[Window, ...]
-    layout: Layout | None
-    _prosody: Prosody
-    _audible: Range
-    _source: HarmonicSource
-    _scale: Floats | None = None
-    _shift: Floats | None = None
-    # Filled as windows are decoded. Threads that race for an entry compute equal arrays.
-    _chunks: dict[int, Floats] = field(default_factory=dict)
-    _whole: Floats | None = None
+_WARM_RUNS = 3
+_CAUTION = 1.1  # a busy moment takes this much longer than the usual one
+_TRIAL_SIZES = (16, 32)
 
 
 class WindowedEngine:
@@ -93,16 +66,26 @@ class WindowedEngine:
             directory: what :func:`speakahead.kokoro.prepare.prepare` returned.
             voices: the voice packs.
             threads: threads of one inference.
-            backend: what runs the windows.
+            backend: what decodes the windows; the CPU instead where it cannot start.
             calibrations: the voices' models; those of the package by default.
 
         Raises:
             ModelCorrupt: the parts are incomplete, or of another version.
         """
-        self._parts = Parts(directory, threads=threads, backend=backend)
+        self._parts = Parts(directory, threads=threads)
+        fixed = choose(backend, self._parts, directory, threads=threads)
+        self._backend = Backend.CPU if fixed is None else fixed.backend
+        self._decoder = Decoder(self._parts, fixed)
         self._voices = voices
         self._calibrations = calibrations or Calibrations()
         self._first_sizes: tuple[int, ...] = FIRST_SIZES
+        self.on_uncalibrated: Callable[[str], None] | None = None
+        """Called with the name of a voice that :meth:`plan` found without a calibration."""
+
+    @property
+    def backend(self) -> Backend:
+        """What decodes the windows: never ``AUTO``, and the CPU where another did not start."""
+        return self._backend
 
     @property
     def voices(self) -> tuple[str, ...]:
@@ -148,22 +131,44 @@ class WindowedEngine:
             ValueError: the window is not within the plan.
             SynthesisFailed: the decoder made something that is not sound.
         """
-        if not 0 <= window.start <= window.end <= plan.samples:
-            raise ValueError("the window is not within the utterance")
-        if window.start == window.end:
-            return np.zeros(0, np.float32)
-        if plan.layout is None:
-            if plan._whole is None:
-                plan._whole, _ = self._decode_exactly(plan._prosody)
-            start = plan._audible.start * SAMPLES_PER_UNIT
-            sound = plan._whole[start + window.start : start + window.end]
-            return _faded(limit(sound), window, plan.samples)
-        first = window.start // SAMPLES_PER_UNIT
-        last = -(-window.end // SAMPLES_PER_UNIT)
-        offset = plan._audible.start
-        sound = self._decode_units(plan, plan.layout, Range(first + offset, last + offset))
-        cut = window.start - first * SAMPLES_PER_UNIT
-        return _faded(limit(sound[cut : cut + window.size]), window, plan.samples)
+        return self.decode_batch([(plan, window)])[0]
+
+    def decode_batch(self, windows: Sequence[tuple[WindowedPlan, Window]]) -> list[Floats]:
+        """Several windows at once: those of one shape, from any plans, run as one batch.
+
+        The samples are those of :meth:`decode`, in the order of ``windows``. A batch pays on a GPU;
+        on a CPU it takes as long as its windows one after another, and the first waits for all.
+
+        Raises:
+            ValueError: a window is not within its plan.
+            SynthesisFailed: the decoder made something that is not sound.
+        """
+        sounds: dict[int, Floats] = {}
+        cut: list[tuple[int, WindowedPlan, Range]] = []
+        for number, (plan, window) in enumerate(windows):
+            if not 0 <= window.start <= window.end <= plan.samples:
+                raise ValueError("the window is not within the utterance")
+            if window.start == window.end:
+                sounds[number] = np.zeros(0, np.float32)
+            elif plan.layout is None:
+                sounds[number] = self._decode_of_whole(plan, window)
+            else:
+                first = window.start // SAMPLES_PER_UNIT + plan._audible.start
+                last = -(-window.end // SAMPLES_PER_UNIT) + plan._audible.start
+                cut.append((number, plan, Range(first, last)))
+        decoded = self._decoder.decode([(plan, wanted) for _, plan, wanted in cut])
+        for (number, plan, _), sound in zip(cut, decoded, strict=True):
+            window = windows[number][1]
+            start = window.start % SAMPLES_PER_UNIT
+            sounds[number] = faded(limit(sound[start : start + window.size]), window, plan.samples)
+        return [sounds[number] for number in range(len(windows))]
+
+    def _decode_of_whole(self, plan: WindowedPlan, window: Window) -> Floats:
+        if plan._whole is None:
+            plan._whole, _ = self._decode_exactly(plan._prosody)
+        start = plan._audible.start * SAMPLES_PER_UNIT
+        sound = plan._whole[start + window.start : start + window.end]
+        return faded(limit(sound), window, plan.samples)
 
     def warm(self) -> None:
         """Run each size of window, and choose the first ones by how fast this machine is."""
@@ -173,33 +178,47 @@ class WindowedEngine:
             return
         sentence = max(calibration_phrases(), key=lambda phrase: len(phrase.phonemes))
         phonemes = Phonemes(sentence.phonemes, (), "en-us")
+        if self._backend is Backend.CPU:
+            self._first_sizes = _TRIAL_SIZES
         times: dict[int, list[float]] = {}
+        plan = self.plan(phonemes, voice, 1.0)
         for _ in range(_WARM_RUNS):
-            plan = self.plan(phonemes, voice, 1.0)
-            for window in plan.windows:
+            plan.forget()
+            for window in plan.windows[: len(self._first_sizes) + 1]:
                 start = time.perf_counter()
                 self.decode(plan, window)
                 size = (window.end - window.start) // SAMPLES_PER_UNIT
                 times.setdefault(size, []).append(time.perf_counter() - start)
+        if self._backend is not Backend.CPU:
+            return  # its first sizes are the buckets'
         sizes = np.array(list(times), np.float64)
-        best = np.array([min(measured) for measured in times.values()])
-        slope, base = np.polyfit(sizes, best, 1)
+        usual = np.array([np.median(measured[1:]) for measured in times.values()])
+        slope, base = _CAUTION * np.polyfit(sizes, usual, 1)
         self._first_sizes = choose_first_sizes(lambda size: float(base + slope * size))
 
-    def calibrate(self, voice: str, progress: Callable[[float], None] | None = None) -> VoiceModel:
+    def calibrate(
+        self,
+        voice: str,
+        progress: Callable[[float], None] | None = None,
+        *,
+        alone: bool = False,
+    ) -> VoiceModel:
         """Measure a voice's statistics and use them from now on; about a minute of one core.
 
         Args:
             voice: one of ``voices``.
-            progress: told the share that is done, 0 to 1.
+            progress: told the share that is done, 0 to 1, before each phrase; what it raises ends
+                the calibration.
+            alone: decode in the calling thread only, and so with its priority.
         """
         phrases = calibration_phrases()
+        exact = self._parts.load_exact(threads=1) if alone else self._parts.exact
         inputs, means, squares = [], [], []
         for number, phrase in enumerate(phrases):
             if progress is not None:
                 progress(number / len(phrases))
             prosody = self._prosody(phrase.phonemes, voice, phrase.speed)
-            _, mean, square = self._run_exact(prosody)
+            _, mean, square = self._run_exact(prosody, exact)
             inputs.append(features(prosody.tokens, prosody.durations, prosody.f0))
             means.append(mean)
             squares.append(square)
@@ -229,6 +248,8 @@ class WindowedEngine:
         for name, weight in parse_mix(voice):
             model = self._calibrations.load(name)
             if model is None or len(model.mean) != self._parts.sites.channels:
+                if model is None and self.on_uncalibrated is not None:
+                    self.on_uncalibrated(name)
                 return None
             parts.append((weight, model.predict(utterance)))
         return blend(parts)
@@ -264,59 +285,14 @@ class WindowedEngine:
         shift = beta - scale * statistics.mean[uses][None, :, None]
         return scale.astype(np.float32), shift.astype(np.float32)
 
-    def _decode_units(self, plan: WindowedPlan, layout: Layout, wanted: Range) -> Floats:
-        """Sound of some units, counted from the start of the model's utterance."""
-        reads = generator_range(layout.units, wanted)
-        assert plan._scale is not None
-        assert plan._shift is not None
-        blocks = self._parts.sites.block_uses
-        (spectrum,) = self._parts.generator(
-            x=self._block_output(plan, layout, reads.outer),
-            source=plan._source.window(reads.outer.start, reads.outer.end)[None],
-            scale=plan._scale[:, blocks:],
-            shift=plan._shift[:, blocks:],
-            inner=np.array(reads.inner, np.int64),
-        )
-        sound = inverse_stft(self._parts.source, spectrum[0])
-        kept = reads.kept
-        return _checked(sound[kept.start * SAMPLES_PER_UNIT : kept.end * SAMPLES_PER_UNIT])
-
-    def _block_output(self, plan: WindowedPlan, layout: Layout, needed: Range) -> Floats:
-        """What the decoder blocks make of some units: float32 [1, 512, units]."""
-        numbers = layout.chunks_for(needed)
-        for number in numbers:
-            if number not in plan._chunks:
-                plan._chunks[number] = self._run_blocks(plan, layout.chunks[number])
-        joined = np.concatenate([plan._chunks[number] for number in numbers], axis=2)
-        first = layout.chunks[numbers[0]].start * UNITS_PER_FRAME
-        return np.ascontiguousarray(joined[:, :, needed.start - first : needed.end - first])
-
-    def _run_blocks(self, plan: WindowedPlan, chunk: Range) -> Floats:
-        prosody = plan._prosody
-        assert plan._scale is not None
-        assert plan._shift is not None
-        reads = chunk_range(prosody.frames, chunk)
-        units = slice(reads.start * UNITS_PER_FRAME, reads.end * UNITS_PER_FRAME)
-        blocks = self._parts.sites.block_uses
-        (x,) = self._parts.blocks(
-            text=np.ascontiguousarray(prosody.text[:, :, reads.start : reads.end]),
-            f0=np.ascontiguousarray(prosody.f0[:, :, units]),
-            energy=np.ascontiguousarray(prosody.energy[:, :, units]),
-            scale=plan._scale[:, :blocks],
-            shift=plan._shift[:, :blocks],
-        )
-        start = (chunk.start - reads.start) * UNITS_PER_FRAME
-        part: Floats = x[:, :, start : start + chunk.size * UNITS_PER_FRAME]
-        return part
-
     def _decode_exactly(self, prosody: Prosody) -> tuple[Floats, Moments]:
-        sound, mean, square = self._run_exact(prosody)
-        return _checked(sound), moments(mean, square)
+        sound, mean, square = self._run_exact(prosody, self._parts.exact)
+        return checked(sound), moments(mean, square)
 
-    def _run_exact(self, prosody: Prosody) -> tuple[Floats, Floats, Floats]:
+    def _run_exact(self, prosody: Prosody, exact: Part) -> tuple[Floats, Floats, Floats]:
         """Sound of the whole utterance, and E[x] and E[x^2] of every channel."""
         source = HarmonicSource(self._parts.source, prosody.f0.reshape(-1))
-        spectrum, mean, square = self._parts.exact(
+        spectrum, mean, square = exact(
             text=prosody.text,
             f0=prosody.f0,
             energy=prosody.energy,
@@ -326,33 +302,3 @@ class WindowedEngine:
         )
         sound = inverse_stft(self._parts.source, spectrum[0])
         return sound, mean[0].sum(axis=1), square[0].sum(axis=1)
-
-
-def _faded(samples: Floats, window: Window, length: int) -> Floats:
-    """Ramp up the utterance's first 2 ms and down its last 10 ms: what is cut off is not zero."""
-    if window.start >= _FADE_IN and window.end <= length - _FADE_OUT:
-        return samples
-    position = np.arange(window.start, window.end, dtype=np.float32)
-    ramp = np.minimum((position + 1) / _FADE_IN, (length - position) / _FADE_OUT)
-    result: Floats = samples * np.minimum(ramp, 1.0).astype(np.float32)
-    return result
-
-
-def limit(samples: Floats) -> Floats:
-    """Bend what is louder than 0.9 smoothly below 1; the rest is unchanged.
-
-    It has no memory, so that windows may be limited one by one.
-    """
-    over = np.abs(samples) > _KNEE
-    if not over.any():
-        return samples
-    room = np.float32(1 - _KNEE)
-    bent = np.sign(samples) * (_KNEE + room * np.tanh((np.abs(samples) - _KNEE) / room))
-    result: Floats = np.where(over, bent, samples).astype(np.float32)
-    return result
-
-
-def _checked(sound: Floats) -> Floats:
-    if not np.isfinite(sound).all():
-        raise SynthesisFailed("The decoder failed on this text: try another wording or voice.")
-    return sound

@@ -1,7 +1,7 @@
 """Which units of an utterance are decoded in which window; pure arithmetic.
 
 The sound of a unit depends on its neighbours only: the generator looks 9 units (110 ms) to both
-sides, its last stage 2, and the decoder blocks before it 12 frames (300 ms). A window that is
+sides, and the decoder blocks before it 10 frames (250 ms). A window that is
 decoded with that much context joins its neighbours without a seam.
 
 Units are 12.5 ms and frames 25 ms, both counted from the start of the utterance as the model
@@ -15,8 +15,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 UNIT_CONTEXT = 9
-INNER_CONTEXT = 2
-FRAME_CONTEXT = 12
+FRAME_CONTEXT = 10
 UNITS_PER_FRAME = 2
 
 FIRST_SIZES = (20, 24, 40)
@@ -24,13 +23,20 @@ FIRST_SIZES = (20, 24, 40)
 as large as can be decoded while those before it play, with a reserve."""
 LATER_SIZE = 64
 """Units of all later windows: larger ones save little context, but hold up other sessions."""
-LADDERS = ((16, 16, 24, 40), FIRST_SIZES, (28, 32, 48), (40, 52))
-"""Choices for the first sizes, from the quickest machine's to the slowest's."""
+SMALLEST_FIRST, LARGEST_FIRST = 12, 40
+"""Units between which the first window is chosen, by how quick the machine is."""
 RESERVE_S = 0.06
 """Each window should be there this long before it is heard."""
 UNIT_S = 0.0125
+_MOST_FIRST = 8
 SMALLEST = 12
 """A shorter rest is decoded with the window before it."""
+
+
+UNIT_BUCKETS = (*FIRST_SIZES, LATER_SIZE, LATER_SIZE + SMALLEST)
+"""Sizes of windows for runtimes that need the same shapes again and again."""
+FRAME_BUCKETS = (40, 48, 56, 64)
+"""Likewise, the frames that the decoder blocks read, context included."""
 
 
 class Range(NamedTuple):
@@ -45,17 +51,15 @@ class Range(NamedTuple):
 
 
 class GeneratorRange(NamedTuple):
-    """What the generator reads for a window, and where the parts of it are.
+    """What the generator reads for a window.
 
     Attributes:
-        outer: units that its first stage reads.
-        inner: units that its last stage works on, relative to ``outer.start``.
-        kept: units that are wanted, relative to the first unit of ``inner``.
+        outer: units that are read.
+        wanted: units that are to be heard, counted from ``outer.start``.
     """
 
     outer: Range
-    inner: Range
-    kept: Range
+    wanted: Range
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,28 +138,70 @@ def slack(first_sizes: Sequence[int], cost: Callable[[int], float]) -> float:
 
 
 def choose_first_sizes(cost: Callable[[int], float]) -> tuple[int, ...]:
-    """The first of :data:`LADDERS` that keeps the reserve at this cost.
+    """The smallest first window, and those after it, that keep the reserve at this cost.
 
     A machine that is too slow or too busy for any gets the usual ones: it falls behind in any
     case, and a large first window would only delay the first sound as well.
     """
-    for sizes in LADDERS:
-        if slack(sizes, cost) >= RESERVE_S:
+    for first in range(SMALLEST_FIRST, LARGEST_FIRST + 1, 2):
+        sizes = _growing_from(first, cost)
+        if sizes is not None and slack(sizes, cost) >= RESERVE_S:
             return sizes
     return FIRST_SIZES
+
+
+def _growing_from(first: int, cost: Callable[[int], float]) -> tuple[int, ...] | None:
+    """Each window as large as can be decoded while those before it play, or None."""
+    sizes = [first]
+    heard_until, now = first * UNIT_S, 0.0
+    while len(sizes) < _MOST_FIRST:
+        time_left = heard_until - now - RESERVE_S
+        choices = [n for n in range(sizes[-1], LATER_SIZE + 1, 2) if cost(n) <= time_left]
+        if not choices:
+            return None
+        if choices[-1] == LATER_SIZE:
+            return tuple(sizes)
+        sizes.append(choices[-1])
+        heard_until += sizes[-1] * UNIT_S
+        now += cost(sizes[-1])
+    return None
 
 
 def generator_range(units: int, wanted: Range) -> GeneratorRange:
     """What the generator reads to make the units ``wanted`` of an utterance."""
     outer = Range(max(0, wanted.start - UNIT_CONTEXT), min(units, wanted.end + UNIT_CONTEXT))
-    inner = Range(max(0, wanted.start - INNER_CONTEXT), min(units, wanted.end + INNER_CONTEXT))
-    return GeneratorRange(
-        outer,
-        Range(inner.start - outer.start, inner.end - outer.start),
-        Range(wanted.start - inner.start, wanted.end - inner.start),
-    )
+    return GeneratorRange(outer, Range(wanted.start - outer.start, wanted.end - outer.start))
 
 
 def chunk_range(frames: int, chunk: Range) -> Range:
     """The frames that the decoder blocks read to compute ``chunk``."""
     return Range(max(0, chunk.start - FRAME_CONTEXT), min(frames, chunk.end + FRAME_CONTEXT))
+
+
+def bucket_window(layout: Layout, wanted: Range) -> Range | None:
+    """A range that holds ``wanted``, has a bucket's size, and full context on both sides.
+
+    It grows to the left, where the blocks' output is there already, before it does to the right.
+    None when the utterance has no room for it, or no bucket is large enough.
+    """
+    size = next((size for size in UNIT_BUCKETS if size >= wanted.size), None)
+    if size is None:
+        return None
+    first = layout.chunks[0].start * UNITS_PER_FRAME + UNIT_CONTEXT
+    last = min(layout.units, layout.chunks[-1].end * UNITS_PER_FRAME) - UNIT_CONTEXT
+    start = max(first, min(wanted.end, last) - size)
+    found = Range(start, start + size)
+    fits = found.end <= last and found.start <= wanted.start and wanted.end <= found.end
+    return found if fits else None
+
+
+def bucket_frames(frames: int, reads: Range) -> Range | None:
+    """A range of an utterance's frames that holds ``reads`` and has a bucket's size, or None.
+
+    It ends where the utterance does at the latest; the blocks need nothing more of it.
+    """
+    size = next((size for size in FRAME_BUCKETS if size >= reads.size), None)
+    if size is None or size > frames:
+        return None
+    start = min(reads.start, frames - size)
+    return Range(start, start + size)

@@ -145,6 +145,12 @@ class Scheduler[P: Plan]:
             return sum(len(s._queue) for s in self._streams)
 
     @property
+    def idle(self) -> bool:
+        """Whether nothing waits to be decoded or is being decoded."""
+        with self._changed:
+            return not any(s._queue or s._busy for s in self._streams)
+
+    @property
     def alive(self) -> bool:
         """Whether the worker threads run; they end only when closed, unless there is a fault."""
         return not self._closing and all(thread.is_alive() for thread in self._threads)
