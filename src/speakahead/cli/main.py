@@ -16,6 +16,7 @@ from typing import Annotated
 
 import typer
 
+from speakahead.cli.agent import agent
 from speakahead.cli.benchmarks import bench
 from speakahead.cli.parameters import Model, Speed, Threads, Voice
 from speakahead.errors import SpeakaheadError
@@ -30,6 +31,7 @@ app = typer.Typer(
 models = typer.Typer(no_args_is_help=True, help="Fetch and check the model.")
 app.add_typer(models, name="models")
 app.add_typer(bench, name="bench")
+app.add_typer(agent, name="agent")
 
 
 class Pace(StrEnum):
@@ -40,6 +42,13 @@ class Pace(StrEnum):
 class Scheduling(StrEnum):
     DEADLINE = "deadline"
     FIFO = "fifo"
+
+
+class Engine(StrEnum):
+    AUTO = "auto"
+    CPU = "cpu"
+    OPENVINO = "openvino"
+    CUDA = "cuda"
 
 
 class Logs(StrEnum):
@@ -102,6 +111,9 @@ def serve(
     model: Model = None,
     threads: Threads = 2,
     workers: Annotated[int, typer.Option(min=1, help="Windows decoded at a time.")] = 1,
+    engine: Annotated[
+        Engine, typer.Option(help="What decodes windows; auto: the faster of what is installed.")
+    ] = Engine.AUTO,
     max_sessions: Annotated[int, typer.Option(min=1, help="Sessions at a time.")] = 64,
     max_sessions_per_key: Annotated[
         int | None, typer.Option(min=1, help="Sessions at a time of each API key.")
@@ -121,6 +133,7 @@ def serve(
 ) -> None:
     """Serve speech: Amazon SageMaker AI's routes and OpenAI's speech API."""
     from speakahead.cli import serve as command
+    from speakahead.kokoro.parts import Backend
     from speakahead.scheduling.scheduler import Policy
     from speakahead.server.logs import LogFormat
     from speakahead.server.settings import ServerSettings
@@ -144,6 +157,7 @@ def serve(
         model=model,
         threads=threads,
         workers=workers,
+        engine=Backend(engine.value),
         log_format=LogFormat(log_format.value),
     )
 

@@ -14,6 +14,7 @@ from speakahead.assets import locate
 from speakahead.assets.manifest import KOKORO
 from speakahead.backends.local import LocalBackend
 from speakahead.errors import InvalidRequest, ModelError
+from speakahead.kokoro.parts import Backend
 from speakahead.scheduling.scheduler import Policy
 from speakahead.server import logs
 from speakahead.server.access import parse_keys, read_keys
@@ -67,6 +68,7 @@ def serve(
     model: Path | None,
     threads: int,
     workers: int,
+    engine: Backend = Backend.AUTO,
     log_format: logs.LogFormat = logs.LogFormat.TEXT,
 ) -> None:
     """Serve until SIGTERM or SIGINT, and until what was accepted by then has been spoken.
@@ -91,6 +93,7 @@ def serve(
                 policy=policy,
                 whole=policy is Policy.FIFO,
                 patience_s=patience_s,
+                engine=engine,
             )
         except asyncio.CancelledError:
             abandoned = True
