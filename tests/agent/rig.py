@@ -1,0 +1,127 @@
+"""An agent with a scripted model and a speech back end that costs nothing."""
+
+import asyncio
+import base64
+import contextlib
+import time
+from collections.abc import AsyncGenerator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from strands import Agent
+
+from speakahead.agent.app import make_agent
+from speakahead.agent.conversation import Conversations
+from speakahead.agent.models.scripted import ScriptedModel, Step
+from speakahead.agent.request import AgentRequest
+from speakahead.audio.pcm import SAMPLE_RATE
+from speakahead.backends.local import LocalBackend
+from speakahead.kokoro.engine import Window, WordTiming
+from speakahead.scheduling.scheduler import Scheduler
+from speakahead.text.phonemes import Phonemes
+from tests.server.rig import Plan, Text, Voices
+
+CHARACTER_S = 0.05
+"""Sound of one character; a pause of 0.7 s follows each sentence."""
+_WINDOW = round(CHARACTER_S * SAMPLE_RATE)
+
+Events = list[dict[str, Any]]
+
+
+class Engine:
+    """A constant for every character; a text that holds "explode" fails."""
+
+    voices = ("af_heart",)
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+
+    def plan(self, phonemes: Phonemes, voice: str, speed: float) -> Plan:
+        if "explode" in phonemes.text:
+            raise RuntimeError("secret words")
+        self.texts.append(phonemes.text)
+        count = len(phonemes.text)
+        return Plan(
+            tuple(Window(i * _WINDOW, (i + 1) * _WINDOW) for i in range(count)),
+            tuple(
+                WordTiming(w.text, w.start * CHARACTER_S, w.end * CHARACTER_S, w.span)
+                for w in phonemes.words
+            ),
+        )
+
+    def decode(self, plan: Plan, window: Window) -> NDArray[np.float32]:
+        return np.full(window.end - window.start, 0.5, np.float32)
+
+    def warm(self) -> None:
+        pass
+
+
+def speech_backend() -> LocalBackend:
+    return LocalBackend(Scheduler(Engine(), Text()), Voices())  # type: ignore[arg-type]
+
+
+class Rig:
+    """Conversations in this process, about one scripted model."""
+
+    def __init__(self, *steps: Step, rate: float = 10_000.0, tools: bool = False) -> None:
+        self.model = ScriptedModel(steps, tokens_per_second=rate)
+        self.speech = speech_backend()
+        self.agents: list[Agent] = []
+        self._tools = tools
+        self.conversations = Conversations(self._make, self.speech)
+
+    def _make(self) -> Agent:
+        agent = make_agent(self.model, tools=self._tools)
+        self.agents.append(agent)
+        return agent
+
+    @property
+    def spoken(self) -> list[str]:
+        engine = self.speech.scheduler._engine
+        assert isinstance(engine, Engine)
+        return engine.texts
+
+    @property
+    def history(self) -> list[dict[str, Any]]:
+        """The latest conversation's messages, without what Strands notes beside them."""
+        return [{"role": m["role"], "content": m["content"]} for m in self.agents[-1].messages]
+
+    @contextlib.asynccontextmanager
+    async def turn(
+        self, prompt: str = "Hello?", session: str = "s", **fields: Any
+    ) -> AsyncGenerator[AsyncGenerator[Any]]:
+        request = AgentRequest(prompt=prompt, **fields)
+        async with contextlib.aclosing(self.conversations.named(session).turn(request)) as events:
+            yield events
+
+    async def answer(self, prompt: str = "Hello?", session: str = "s", **fields: Any) -> Events:
+        async with self.turn(prompt, session, **fields) as events:
+            return [{**event, "at": time.monotonic()} async for event in events]
+
+    async def __aenter__(self) -> "Rig":
+        return self
+
+    async def __aexit__(self, *details: object) -> None:
+        await self.speech.aclose()
+
+
+def of(events: Events, kind: str) -> Events:
+    return [event for event in events if event["type"] == kind]
+
+
+def sound(events: Events) -> bytes:
+    return b"".join(base64.b64decode(event["audio"]) for event in of(events, "audio_chunk"))
+
+
+def text(events: Events) -> str:
+    return "".join(event["text"] for event in of(events, "text_delta"))
+
+
+async def skip_to(events: AsyncGenerator[Any], kind: str, seconds: float = 5.0) -> dict[str, Any]:
+    """Read a turn's events up to one of this type."""
+    async with asyncio.timeout(seconds):
+        async for event in events:
+            if event["type"] == kind:
+                return dict(event)
+    raise AssertionError(f"no {kind}")

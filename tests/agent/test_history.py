@@ -1,0 +1,233 @@
+"""Interruptions, and what the conversation remembers."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from speakahead.agent.conversation import heard_messages
+from speakahead.agent.models.scripted import Call, Pause, Say
+from tests.agent.rig import CHARACTER_S, Rig, of, skip_to
+
+FIRST, SECOND = "This is the first sentence.", "Here is a second one."
+REPLY = f"{FIRST} {SECOND}"
+
+
+def texts(history: list[dict[str, Any]]) -> list[tuple[str, str]]:
+    return [(m["role"], "".join(c.get("text", "") for c in m["content"])) for m in history]
+
+
+def test_the_history_of_a_turn_that_was_heard_is_the_whole_reply() -> None:
+    async def scenario() -> None:
+        async with Rig((Say(REPLY),)) as rig:
+            await rig.answer("Hello?")
+            assert texts(rig.history) == [("user", "Hello?"), ("assistant", REPLY)]
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("mode", ["bidi", "batch"])
+def test_the_client_says_what_it_played(mode: str) -> None:
+    async def scenario() -> None:
+        endless = (
+            (Say(f"{REPLY} And"), Pause(30), Say(" more.")) if mode == "bidi" else (Say(REPLY),)
+        )
+        async with Rig(endless) as rig:
+            conversation = rig.conversations.named("s")
+            async with rig.turn(mode=mode) as events:
+                if mode == "bidi":
+                    await skip_to(events, "captions")
+                    await skip_to(events, "captions")
+                # "This is the" and more than half of "first"
+                played = (len("This is the ") + 3) * CHARACTER_S
+                async for event in events:
+                    if event["type"] == "audio_chunk" and event["sequence"] > 40:
+                        conversation.interrupt(played)
+                        break
+                interrupted = await skip_to(events, "interrupted")
+                end = await skip_to(events, "agent_end")
+            assert interrupted["text_spoken"] == "This is the first"
+            assert interrupted["text_remaining"].startswith(" sentence. Here")
+            assert interrupted["played_s"] == pytest.approx(played)
+            assert end["stop_reason"] == "interrupted"
+            assert texts(rig.history)[-1] == ("assistant", "This is the first")
+
+    asyncio.run(scenario())
+
+
+def test_no_sound_follows_an_interruption() -> None:
+    async def scenario() -> None:
+        async with Rig((Say(REPLY * 20),)) as rig, rig.turn() as events:
+            await skip_to(events, "audio_chunk")
+            await asyncio.sleep(0.1)  # so that sound waits for us
+            rig.conversations.named("s").interrupt()
+            await asyncio.sleep(0.1)
+            kinds = [event["type"] async for event in events]
+            assert "audio_chunk" not in kinds
+            assert kinds[-3:] == ["interrupted", "audio_stream_end", "agent_end"]
+
+    asyncio.run(scenario())
+
+
+def test_a_client_that_leaves_has_heard_what_there_was_time_for() -> None:
+    async def scenario() -> None:
+        async with Rig((Say(REPLY * 20),)) as rig:
+            async with rig.turn() as events:
+                await skip_to(events, "audio_chunk")
+                await asyncio.sleep(0.2)
+                async for event in events:
+                    if event["type"] == "audio_chunk" and event["sequence"] > 40:
+                        break
+            [(_, question), (_, answer)] = texts(rig.history)
+            assert question == "Hello?"
+            # 0.2 s and a little: "This" (0.2 s), perhaps some more
+            assert answer
+            assert FIRST.startswith(answer)
+            assert "cancel" not in str(rig.history).lower()
+
+    asyncio.run(scenario())
+
+
+def test_what_the_user_said_and_got_no_answer_to_is_not_lost() -> None:
+    async def scenario() -> None:
+        async with Rig((Pause(30), Say("Late.")), (Say("Good."),)) as rig:
+            async with rig.turn("One.") as events:
+                await skip_to(events, "agent_start")
+                await asyncio.sleep(0.1)
+            assert rig.history == []
+            await rig.answer("Two.")
+            assert texts(rig.history) == [("user", "One.\nTwo."), ("assistant", "Good.")]
+
+    asyncio.run(scenario())
+
+
+def test_a_new_request_interrupts_what_is_still_being_heard() -> None:
+    async def scenario() -> None:
+        async with Rig((Say(REPLY),), (Say("Good."),)) as rig:
+            await rig.answer("One.")  # all is sent; a listener needs seconds for it
+            await rig.answer(
+                "Two.", played_s=(len("This is the first sentence.") - 1) * CHARACTER_S
+            )
+            assert texts(rig.history) == [
+                ("user", "One."),
+                ("assistant", FIRST),
+                ("user", "Two."),
+                ("assistant", "Good."),
+            ]
+            assert texts([dict(m) for m in rig.model.requests[-1]])[1] == ("assistant", FIRST)
+
+    asyncio.run(scenario())
+
+
+def test_an_interruption_after_the_end_is_answered_at_once() -> None:
+    async def scenario() -> None:
+        async with Rig((Say(REPLY),)) as rig:
+            await rig.answer("One.")
+            event = rig.conversations.named("s").interrupt(0.25)
+            assert event is not None
+            assert event["text_spoken"] == "This"
+            assert texts(rig.history)[-1] == ("assistant", "This")
+
+    asyncio.run(scenario())
+
+
+def test_a_turn_that_is_going_on_is_interrupted_by_the_next_one() -> None:
+    async def scenario() -> None:
+        async with Rig((Say(f"{FIRST} And"), Pause(30)), (Say("Good."),)) as rig:
+
+            async def first() -> list[dict[str, Any]]:
+                return await rig.answer("One.")
+
+            running = asyncio.create_task(first())
+            await asyncio.sleep(0.5)
+            second = await asyncio.wait_for(rig.answer("Two."), 3)
+            assert (await running)[-1]["stop_reason"] == "interrupted"
+            assert second[-1]["stop_reason"] == "end_turn"
+
+    asyncio.run(scenario())
+
+
+def test_conversations_are_apart_and_the_oldest_are_forgotten() -> None:
+    async def scenario() -> None:
+        async with Rig((Say("Good."),)) as rig:
+            rig.conversations._most = 2
+            for session in ("a", "b", "c"):
+                await rig.answer(session=session)
+                assert len(rig.history) == 2
+            first = rig.conversations.named("c")
+            assert rig.conversations.named("c") is first
+            await rig.answer(session="a")
+            assert len(rig.history) == 2, "it was forgotten"
+            named = {rig.conversations.named(None).name for _ in range(2)}
+            assert len(named) == 2
+
+    asyncio.run(scenario())
+
+
+USE = {"toolUse": {"toolUseId": "1", "name": "t", "input": {}}}
+RESULT: Any = {"role": "user", "content": [{"toolResult": {"toolUseId": "1", "content": []}}]}
+
+
+def said(*content: Any) -> Any:
+    return {"role": "assistant", "content": list(content)}
+
+
+@pytest.mark.parametrize(
+    ("messages", "heard", "kept"),
+    [
+        # Interrupted in the answer: the tool's result is still known.
+        (
+            [said({"text": "Let me see."}, USE), RESULT, said({"text": "Cancelled by user"})],
+            ["Let me see.", "It is"],
+            [said({"text": "Let me see."}, USE), RESULT, said({"text": "It is"})],
+        ),
+        # Nothing of the answer was heard: so it was not looked up, as far as the user knows.
+        (
+            [said({"text": "Let me see."}, USE), RESULT, said({"text": "Cancelled by user"})],
+            ["Let me"],
+            [said({"text": "Let me"})],
+        ),
+        # The call has no result.
+        ([said({"text": "Let me see."}, USE)], ["Let me see."], [said({"text": "Let me see."})]),
+        # Nothing was heard.
+        ([said({"text": "Cancelled by user"})], [], []),
+        ([said({"text": "Cancelled by user"})], [""], []),
+        # The model was cut off before Strands kept anything.
+        ([], ["It is"], [said({"text": "It is"})]),
+        # A step without words before the call.
+        (
+            [said(USE), RESULT, said({"text": "It is blue."})],
+            ["", "It is"],
+            [said(USE), RESULT, said({"text": "It is"})],
+        ),
+    ],
+)
+def test_messages_are_cut_to_what_was_heard(messages: Any, heard: list[str], kept: Any) -> None:
+    assert heard_messages(messages, heard) == kept
+
+
+def test_the_interrupted_turn_with_a_tool_leaves_a_valid_history() -> None:
+    async def scenario() -> None:
+        steps = (
+            (Say("Let me check."), Call("order_status", {"order_number": "1042"})),
+            (Say("Order 1042 arrives on Thursday. And"), Pause(30)),
+            (Say("Good."),),
+        )
+        async with Rig(*steps, tools=True) as rig:
+            async with rig.turn("Where is it?") as events:
+                await skip_to(events, "tool")
+                await skip_to(events, "tool")
+                await skip_to(events, "captions")
+                rig.conversations.named("s").interrupt(1000.0)
+                await skip_to(events, "agent_end")
+            roles = [(m["role"], *[next(iter(c)) for c in m["content"]]) for m in rig.history]
+            assert roles[:3] == [
+                ("user", "text"),
+                ("assistant", "text", "toolUse"),
+                ("user", "toolResult"),
+            ] or roles == [("user", "text"), ("assistant", "text")]
+            assert roles[-1][0] == "assistant"
+            events_after = await rig.answer("And?")
+            assert not of(events_after, "error")
+
+    asyncio.run(scenario())
