@@ -37,7 +37,7 @@ class Engine:
     def __init__(self) -> None:
         self.texts: list[str] = []
 
-    def plan(self, phonemes: Phonemes, voice: str, speed: float) -> Plan:
+    def plan(self, phonemes: Phonemes, voice: str, speed: float, ahead_s: float = 0.0) -> Plan:
         if "explode" in phonemes.text:
             raise RuntimeError("secret words")
         self.texts.append(phonemes.text)

@@ -42,7 +42,7 @@ class FakeEngine:
         self.gate = threading.Semaphore(0)
         self.entered = threading.Semaphore(0)
 
-    def plan(self, phonemes: Phonemes, voice: str, speed: float) -> FakePlan:
+    def plan(self, phonemes: Phonemes, voice: str, speed: float, ahead_s: float = 0.0) -> FakePlan:
         if phonemes.text == "explode":
             raise RuntimeError("secret words")
         if phonemes.text == "refuse":
@@ -288,6 +288,19 @@ def test_an_utterance_waits_rather_than_make_another_late(busy_rig: Rig) -> None
     first.withdraw(jobs(speaking), 0.0)
     busy_rig.engine.gate.release(2)
     wait_for(lambda: "b0" in busy_rig.engine.decoded)
+
+
+def test_text_that_is_still_to_come_counts(busy_rig: Rig) -> None:
+    first, second = busy_rig.scheduler.open(), busy_rig.scheduler.open()
+    busy_rig.submit(first, "aaaaaaaa")
+    first.expect(1000)
+    busy_rig.engine.let(7)  # 3.5 s ahead, and half a second left
+    waiting = busy_rig.submit(second, "b")
+    busy_rig.engine.let(1)
+    assert waiting.heard == []
+    first.expect(0)
+    busy_rig.engine.gate.release(1)
+    wait_for(lambda: waiting.heard[-1:] == ["done"])
 
 
 def test_a_listener_for_whom_all_is_decoded_keeps_nobody_out(busy_rig: Rig) -> None:

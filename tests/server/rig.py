@@ -47,7 +47,7 @@ class Engine:
     def __init__(self) -> None:
         self.decoded = 0
 
-    def plan(self, phonemes: Phonemes, voice: str, speed: float) -> Plan:
+    def plan(self, phonemes: Phonemes, voice: str, speed: float, ahead_s: float = 0.0) -> Plan:
         if "explode" in phonemes.text:
             raise RuntimeError("secret words")
         windows = (Window(i * WINDOW, (i + 1) * WINDOW) for i in range(len(phonemes.text)))

@@ -130,10 +130,10 @@ class Blocked(Engine):
         super().__init__()
         self.entered, self.go_on = threading.Event(), threading.Event()
 
-    def plan(self, phonemes: Phonemes, voice: str, speed: float) -> Plan:
+    def plan(self, phonemes: Phonemes, voice: str, speed: float, ahead_s: float = 0.0) -> Plan:
         self.entered.set()
         self.go_on.wait(10)
-        return super().plan(phonemes, voice, speed)
+        return super().plan(phonemes, voice, speed, ahead_s)
 
 
 class Silent:

@@ -1,10 +1,13 @@
-"""The agent behind Amazon Bedrock AgentCore's contract: ``/invocations``, ``/ping`` and ``/ws``."""
+"""The agent behind Amazon Bedrock AgentCore's contract: ``/invocations``, ``/ping`` and ``/ws``.
+
+The page on which one can ask it is at ``/``.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
 from typing import Any
 
 from bedrock_agentcore.runtime import BedrockAgentCoreApp
@@ -24,6 +27,7 @@ from speakahead.agent.turn import error_event
 from speakahead.backends.interface import SpeechBackend
 from speakahead.errors import SpeakaheadError
 from speakahead.protocol.sse import MEDIA_TYPE, encode_event
+from speakahead.web.routes import Menu, page_routes
 
 SYSTEM_PROMPT = (
     "You are a friendly voice assistant. Everything you write is spoken aloud, so answer in a few "
@@ -43,7 +47,12 @@ def make_agent(model: Model, *, tools: bool, system_prompt: str = SYSTEM_PROMPT)
 
 
 def create_app(
-    agent: Callable[[], Agent], speech: SpeechBackend, *, voice: str = "af_heart"
+    agent: Callable[[], Agent],
+    speech: SpeechBackend,
+    *,
+    voice: str = "af_heart",
+    voices: Sequence[str] = (),
+    model: str = "",
 ) -> BedrockAgentCoreApp:
     """The application.
 
@@ -51,6 +60,8 @@ def create_app(
         agent: makes the agent of a new conversation.
         speech: speaks for all of them; is closed when the application ends.
         voice: of the agent, where a request names none.
+        voices: those that the page offers.
+        model: what the page says about the model.
     """
 
     @contextlib.contextmanager
@@ -86,6 +97,7 @@ def create_app(
     async def talk(websocket: Any, context: RequestContext) -> None:
         await WebSocketDoor(websocket, conversations, context.session_id).run()
 
+    app.router.routes += page_routes(Menu(tuple(voices), voice, model))
     return app
 
 

@@ -24,7 +24,15 @@ from speakahead.agent.batch import run_batch
 from speakahead.agent.bidi import run_bidi
 from speakahead.agent.events import AgentEvent, Interrupted
 from speakahead.agent.heard import Heard
-from speakahead.agent.reply import ReplyEvent, TextWritten, ToolCalled, ToolsAnswered, Written
+from speakahead.agent.reply import (
+    ReplayedReply,
+    ReplyEvent,
+    ReplyStream,
+    TextWritten,
+    ToolCalled,
+    ToolsAnswered,
+    Written,
+)
 from speakahead.agent.request import AgentRequest
 from speakahead.agent.turn import Interruption, interrupted_event
 from speakahead.backends.interface import SpeechBackend
@@ -159,13 +167,19 @@ class Conversation:
         settings = request.settings(self._voice)
         self.interrupt(request.played_s)
         async with self._turn:
-            prompt = f"{self._unanswered}\n{request.prompt}" if self._unanswered else request.prompt
-            self._unanswered = ""
+            prompt = request.prompt
+            if request.replay is None and self._unanswered:
+                prompt = f"{self._unanswered}\n{prompt}"
+                self._unanswered = ""
             self._first = len(self._agent.messages)
             self._heard = heard = Heard()
             self._interruption = interruption = Interruption()
             request = request.model_copy(update={"session_id": self.name})
-            reply = StrandsReply(self._agent, prompt)
+            reply: ReplyStream
+            if request.replay is None:
+                reply = StrandsReply(self._agent, prompt)
+            else:
+                reply = ReplayedReply((piece.at_s, piece.text) for piece in request.replay)
             if request.mode == "batch":
                 events = run_batch(
                     reply,
@@ -193,7 +207,9 @@ class Conversation:
             finally:
                 self._interruption = None
                 messages = self._agent.messages
-                if len(messages) == self._first:
+                if request.replay is not None:
+                    self._heard = None  # nothing of it is remembered
+                elif len(messages) == self._first:
                     self._unanswered = prompt
                 elif heard.interrupted or messages[-1]["role"] == "user":  # or its model failed
                     self._remember_heard()

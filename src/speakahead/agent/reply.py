@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import asyncio
+import time
+from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -57,3 +59,33 @@ class ReplyStream(Protocol):
     async def aclose(self) -> None:
         """Stop the model, within half a second; idempotent."""
         ...
+
+
+class ReplayedReply:
+    """A reply that is known already, written again at given times.
+
+    Args:
+        pieces: text, and when it is written in seconds from now; in order.
+    """
+
+    def __init__(self, pieces: Iterable[tuple[float, str]]) -> None:
+        self._began = time.monotonic()
+        self._pieces = iter(pieces)
+        self._ended = False
+
+    def __aiter__(self) -> AsyncIterator[ReplyEvent]:
+        return self
+
+    async def __anext__(self) -> ReplyEvent:
+        if self._ended:
+            raise StopAsyncIteration
+        piece = next(self._pieces, None)
+        if piece is None:
+            self._ended = True
+            return Written()
+        at_s, text = piece
+        await asyncio.sleep(max(0.0, self._began + at_s - time.monotonic()))
+        return TextWritten(text)
+
+    async def aclose(self) -> None:
+        self._ended = True

@@ -12,6 +12,20 @@ from speakahead.protocol.json import Message, validate
 from speakahead.session.events import MAX_SPEED, MIN_SPEED, VoiceSettings
 
 MAX_PROMPT = 20_000
+MAX_PIECES = 20_000
+MAX_REPLAY_S = 600.0
+
+
+class Piece(Message):
+    """Text of a reply that is known already, and when the model wrote it.
+
+    Attributes:
+        at_s: seconds from the beginning of the turn.
+        text: what was written then.
+    """
+
+    at_s: Annotated[float, Field(ge=0, le=MAX_REPLAY_S)]
+    text: Annotated[str, Field(min_length=1, max_length=MAX_PROMPT)]
 
 
 class AgentRequest(Message):
@@ -28,6 +42,9 @@ class AgentRequest(Message):
         session_id: of an earlier turn's conversation; None: a new one.
         played_s: seconds of the previous turn's sound that were heard, where this request
             interrupts it; None: what a client that plays without a pause has played by now.
+        replay: a reply to speak instead of asking the model, written at the same times as when it
+            was a reply; so two modes can be compared with the same words. The conversation does
+            not remember it.
     """
 
     prompt: Annotated[str, Field(min_length=1, max_length=MAX_PROMPT)]
@@ -38,6 +55,7 @@ class AgentRequest(Message):
     speed: Annotated[float, Field(ge=MIN_SPEED, le=MAX_SPEED)] = 1.0
     session_id: Annotated[str, Field(min_length=1, max_length=256)] | None = None
     played_s: Annotated[float, Field(ge=0, le=86_400)] | None = None
+    replay: Annotated[list[Piece], Field(min_length=1, max_length=MAX_PIECES)] | None = None
 
     def encoder(self) -> Encoder:
         """An encoder for the sound.

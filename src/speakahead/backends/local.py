@@ -42,6 +42,7 @@ from speakahead.text.g2p.languages import canonical_language, language_of_voice,
 from speakahead.text.pronunciations import compiled
 
 _CALIBRATOR_TIMEOUT_S = 5.0
+_USUAL_COST = 0.5
 
 __all__ = ["LocalBackend", "LocalStream"]
 
@@ -106,8 +107,14 @@ class LocalBackend:
             warm("en-us")
             decoder = load_engine(found, voices, threads=threads, whole=whole, backend=engine)
             decoder.warm()
+            measured = decoder.cost if isinstance(decoder, WindowedEngine) else None
             scheduler: Scheduler[Plan] = Scheduler(
-                decoder, FrontEnd(), policy=policy, workers=workers, patience_s=patience_s
+                decoder,
+                FrontEnd(),
+                policy=policy,
+                workers=workers,
+                patience_s=patience_s,
+                expected_cost=measured or _USUAL_COST,
             )
             calibrator = None
             if calibrate and isinstance(decoder, WindowedEngine):

@@ -226,6 +226,7 @@ class LocalStream:
             )
             self._jobs[id(work)] = job
             self._stream.submit(job)
+        self._stream.expect(self._session.coming)
         self._give_room()
         if self._session.state is SessionState.CLOSED:
             self._stream.close()

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import base64
 import contextlib
+import os
 import sys
 import wave
+import webbrowser
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -17,6 +19,7 @@ from speakahead.agent.settings import ModelKind, ModelSettings
 from speakahead.errors import InvalidRequest, SpeakaheadError
 
 if TYPE_CHECKING:
+    import uvicorn
     from strands import Agent
 
     from speakahead.backends.interface import SpeechBackend
@@ -55,12 +58,15 @@ def serve(
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on.")] = 8080,
     tokens_per_second: Rate = 30.0,
     script: Script = None,
+    open_page: Annotated[
+        bool, typer.Option("--open", help="Show the page in the browser, where there is one.")
+    ] = False,
 ) -> None:
-    """Serve the agent by Amazon Bedrock AgentCore's contract: /invocations, /ws and /ping."""
+    """Serve the agent: a page at /, and Amazon Bedrock AgentCore's /invocations, /ws and /ping."""
     settings = _settings(
         model, model_id, bedrock_model_id, model_url, region, tokens_per_second, script
     )
-    asyncio.run(_serve(settings, speech, voice, host, port))
+    asyncio.run(_serve(settings, speech, voice, host, port, open_page=open_page))
 
 
 @agent.command()
@@ -90,14 +96,18 @@ def ask(
         raise typer.Exit(1)
 
 
-async def _serve(settings: ModelSettings, speech: str, voice: str, host: str, port: int) -> None:
+async def _serve(
+    settings: ModelSettings, speech: str, voice: str, host: str, port: int, *, open_page: bool
+) -> None:
     import uvicorn
 
     make, backend = await _load(settings, speech)
     from speakahead.agent.app import create_app
 
     config = uvicorn.Config(
-        create_app(make, backend, voice=voice),
+        create_app(
+            make, backend, voice=voice, voices=_voices(backend), model=_model_name(settings)
+        ),
         host=host,
         port=port,
         ws="websockets-sansio",
@@ -107,7 +117,51 @@ async def _serve(settings: ModelSettings, speech: str, voice: str, host: str, po
         server_header=False,
         timeout_graceful_shutdown=5,
     )
-    await uvicorn.Server(config).serve()
+    server = uvicorn.Server(config)
+    showing = asyncio.create_task(_show_page(server, open_it=open_page))
+    try:
+        await server.serve()
+    finally:
+        showing.cancel()
+
+
+async def _show_page(server: uvicorn.Server, *, open_it: bool) -> None:
+    """Say where the page is as soon as it is there."""
+    while not server.started:  # noqa: ASYNC110 - the server has no event for it
+        await asyncio.sleep(0.05)
+    host, port = server.servers[0].sockets[0].getsockname()[:2]
+    if host in ("0.0.0.0", "::"):  # noqa: S104 - what it listens on, not what a browser opens
+        host = "localhost"
+    address = f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
+    print(f"Ask at {address}", flush=True)
+    if open_it and _has_windows():
+        await asyncio.to_thread(webbrowser.open, address)
+
+
+def _has_windows() -> bool:
+    """Whether a browser would have a window, rather than take over this terminal."""
+    return (
+        sys.platform in ("darwin", "win32")
+        or "DISPLAY" in os.environ
+        or "WAYLAND_DISPLAY" in os.environ
+    )
+
+
+def _voices(backend: SpeechBackend) -> tuple[str, ...]:
+    """Those that the page offers; a server elsewhere does not tell which it has."""
+    from speakahead.backends.local import LocalBackend
+
+    return backend.speakable_voices if isinstance(backend, LocalBackend) else ()
+
+
+def _model_name(settings: ModelSettings) -> str:
+    match settings.kind:
+        case ModelKind.EMBEDDED:
+            return "SmolLM2-135M on this machine"
+        case ModelKind.SCRIPTED:
+            return "a script"
+        case _:
+            return settings.model_id or str(settings.kind)
 
 
 async def _ask(

@@ -61,13 +61,15 @@ class Engine[P: Plan](Protocol):
         """Names of the voices at hand, sorted."""
         ...
 
-    def plan(self, phonemes: Phonemes, voice: str, speed: float) -> P:
+    def plan(self, phonemes: Phonemes, voice: str, speed: float, ahead_s: float = 0.0) -> P:
         """Everything about the utterance that does not need the decoder.
 
         Args:
             phonemes: at most ``vocabulary.MAX_TOKENS`` symbols, at least one.
             voice: one of ``voices``.
             speed: 0.5 to 2.0, where 1.0 is the voice's own.
+            ahead_s: for how long the listener has sound to play; if that is long enough, the
+                first windows need not be small.
 
         Raises:
             UnknownVoice: the voice is not at hand.

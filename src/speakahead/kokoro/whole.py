@@ -62,7 +62,7 @@ class WholeEngine:
     def voices(self) -> tuple[str, ...]:
         return self._voices.names
 
-    def plan(self, phonemes: Phonemes, voice: str, speed: float) -> WholePlan:
+    def plan(self, phonemes: Phonemes, voice: str, speed: float, ahead_s: float = 0.0) -> WholePlan:
         pack = self._voices.load(voice)
         ids = tokens(phonemes.text)
         style = pack[min(len(phonemes.text), len(pack) - 1)]

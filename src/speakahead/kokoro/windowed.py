@@ -32,6 +32,8 @@ from speakahead.kokoro.runtimes import choose
 from speakahead.kokoro.source import SAMPLES_PER_UNIT, HarmonicSource, inverse_stft
 from speakahead.kokoro.windows import (
     FIRST_SIZES,
+    LATER_SIZE,
+    UNIT_S,
     Range,
     choose_first_sizes,
     plan_windows,
@@ -40,6 +42,7 @@ from speakahead.text.phonemes import Phonemes
 
 Floats = NDArray[np.float32]
 
+_COMFORTABLE_S = 0.8  # a listener with so much sound to play needs no small first windows
 _WARM_RUNS = 3
 _CAUTION = 1.1  # a busy moment takes this much longer than the usual one
 _TRIAL_SIZES = (16, 32)
@@ -79,6 +82,8 @@ class WindowedEngine:
         self._voices = voices
         self._calibrations = calibrations or Calibrations()
         self._first_sizes: tuple[int, ...] = FIRST_SIZES
+        self.cost: float | None = None
+        """Seconds for a second of sound, without its prosody; known after ``warm``."""
         self.on_uncalibrated: Callable[[str], None] | None = None
         """Called with the name of a voice that :meth:`plan` found without a calibration."""
 
@@ -95,7 +100,9 @@ class WindowedEngine:
         """Whether this voice, or every voice of this mix, is decoded in windows."""
         return all(self._calibrations.load(name) is not None for name, _ in parse_mix(voice))
 
-    def plan(self, phonemes: Phonemes, voice: str, speed: float) -> WindowedPlan:
+    def plan(
+        self, phonemes: Phonemes, voice: str, speed: float, ahead_s: float = 0.0
+    ) -> WindowedPlan:
         """See :meth:`speakahead.kokoro.engine.Engine.plan`.
 
         ``voice`` may also be a mix, as in ``"af_heart:0.6+af_bella:0.4"``. A voice, or a mix with
@@ -108,7 +115,8 @@ class WindowedEngine:
         """
         prosody = self._prosody(phonemes.text, voice, speed)
         statistics = self._predict(prosody, voice)
-        return self._plan(phonemes, prosody, statistics)
+        sizes = self._first_sizes if ahead_s < _COMFORTABLE_S else ()
+        return self._plan(phonemes, prosody, statistics, sizes)
 
     def plan_measured(self, phonemes: Phonemes, voice: str, speed: float) -> WindowedPlan:
         """A plan with the utterance's true statistics, measured by decoding it once before.
@@ -194,6 +202,7 @@ class WindowedEngine:
         sizes = np.array(list(times), np.float64)
         usual = np.array([np.median(measured[1:]) for measured in times.values()])
         slope, base = _CAUTION * np.polyfit(sizes, usual, 1)
+        self.cost = float(base + slope * LATER_SIZE) / (LATER_SIZE * UNIT_S)
         self._first_sizes = choose_first_sizes(lambda size: float(base + slope * size))
 
     def calibrate(
@@ -255,7 +264,11 @@ class WindowedEngine:
         return blend(parts)
 
     def _plan(
-        self, phonemes: Phonemes, prosody: Prosody, statistics: Moments | None
+        self,
+        phonemes: Phonemes,
+        prosody: Prosody,
+        statistics: Moments | None,
+        first_sizes: tuple[int, ...] | None = None,
     ) -> WindowedPlan:
         audible = prosody.audible()
         samples = audible.size * SAMPLES_PER_UNIT
@@ -264,7 +277,9 @@ class WindowedEngine:
         if statistics is None:
             only = (Window(0, samples),)
             return WindowedPlan(samples, words, only, None, prosody, audible, source)
-        layout = plan_windows(prosody.units, audible, self._first_sizes)
+        layout = plan_windows(
+            prosody.units, audible, self._first_sizes if first_sizes is None else first_sizes
+        )
         windows = tuple(
             Window(
                 (part.start - audible.start) * SAMPLES_PER_UNIT,

@@ -22,20 +22,28 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
+import numpy as np
+from numpy.typing import NDArray
+
 from speakahead.audio.pcm import SAMPLE_RATE, silence
 from speakahead.errors import Overloaded, SpeakaheadError, SynthesisFailed
 from speakahead.kokoro.engine import Engine, Plan
 from speakahead.scheduling.admission import Demand, feasible
 from speakahead.scheduling.jobs import Job, PhonemeSource
-from speakahead.scheduling.stream import Began, Queued, Step, Stream
+from speakahead.scheduling.stream import (
+    ADMISSION_LEAD_S,
+    SECONDS_A_CHARACTER,
+    Began,
+    Queued,
+    Rest,
+    Step,
+    Stream,
+)
 
 _log = logging.getLogger(__name__)
 
-_SECONDS_A_CHARACTER = 0.07
-"""How long a character of text sounds, about; used until a sentence's prosody is known."""
-
-_ADMISSION_LEAD_S = 0.35
-"""A new utterance is admitted if its sound can begin this late and then be on time."""
+_START_S = 1.5
+"""The prosody and the small first windows of an utterance cost as much as so much more sound."""
 
 _COST_MEMORY_S = 20.0
 """Seconds of sound over which the measured cost is averaged."""
@@ -172,7 +180,7 @@ class Scheduler[P: Plan]:
         with self._changed:
             if stream not in self._streams:
                 raise SynthesisFailed("The stream is closed.")
-            guess_s = len(job.text) * _SECONDS_A_CHARACTER / job.speed + job.pause_s
+            guess_s = len(job.text) * SECONDS_A_CHARACTER / job.speed
             now = self._clock()
             if not stream._queue and stream._plays_until <= now:
                 stream._admitted = False  # its last utterance has been played
@@ -231,7 +239,7 @@ class Scheduler[P: Plan]:
         failure: SpeakaheadError | None = None
         try:
             if queued.steps is None:
-                queued.steps = self._steps(queued.job)
+                queued.steps = self._steps(stream, queued.job)
             outcome = next(queued.steps, None)
         except SpeakaheadError as error:
             failure = error
@@ -271,7 +279,8 @@ class Scheduler[P: Plan]:
             return True
         admitted = [s._demand(now) for s in self._streams if s._admitted and s is not stream]
         others = [demand for demand in admitted if demand.remaining_s > 0]
-        demands = [*others, Demand(_ADMISSION_LEAD_S, stream._demand(now).remaining_s)]
+        remaining_s = stream._demand(now).remaining_s + _START_S
+        demands = [*others, Demand(ADMISSION_LEAD_S, remaining_s)]
         if not others or feasible(demands, cost=self._cost, workers=self._workers):
             stream._admitted = True
             return True
@@ -293,12 +302,13 @@ class Scheduler[P: Plan]:
             return stream._queue[0].submitted_at
         return stream._deadline()
 
-    def _steps(self, job: Job) -> Iterator[Step]:
+    def _steps(self, stream: Stream, job: Job) -> Iterator[Step]:
         """Speak a sentence; each step is short, and the worker may switch streams after it."""
         sound = False
         pieces = self._text.phonemes(job.text, job.start, job.language, job.pronunciations)
         for phonemes in pieces:
-            plan = self._engine.plan(phonemes, job.voice, job.speed)
+            ahead_s = stream._plays_until - self._clock()
+            plan = self._engine.plan(phonemes, job.voice, job.speed, ahead_s)
             if plan.samples == 0:
                 continue
             yield Began(plan.words, plan.samples)
@@ -306,7 +316,7 @@ class Scheduler[P: Plan]:
                 sound = True
                 yield self._engine.decode(plan, window)
         if sound and job.pause_s > 0:
-            yield silence(job.pause_s)
+            yield Rest(silence(job.pause_s))
 
     def _settle(
         self,
@@ -335,27 +345,33 @@ class Scheduler[P: Plan]:
                 stream._queue.popleft()
                 listener.done()
             elif isinstance(outcome, Began):
-                queued.remaining_s = outcome.samples / SAMPLE_RATE + queued.job.pause_s
+                queued.remaining_s = outcome.samples / SAMPLE_RATE
                 listener.began(outcome.words)
+            elif isinstance(outcome, Rest):
+                self._deliver(stream, queued, outcome.samples)
             else:
-                self._count(stream, queued, len(outcome))
-                listener.audio(outcome)
+                self._account(queued, len(outcome))
+                self._deliver(stream, queued, outcome)
 
-    def _count(self, stream: Stream, queued: Queued, samples: int) -> None:
-        now = self._clock()
-        self.counters.windows += 1
-        self.counters.audio_s += samples / SAMPLE_RATE
-        if stream._plays_until > queued.submitted_at:  # the listener had been promised more
-            slack = stream._plays_until - now
-            self.counters.min_slack_s = min(self.counters.min_slack_s, slack)
-            self.counters.late_windows += slack < 0
+    def _account(self, queued: Queued, samples: int) -> None:
+        """Learn from a window what sound costs."""
         seconds = samples / SAMPLE_RATE
-        stream._plays_until = max(stream._plays_until, now) + seconds
-        stream._unsent += samples
+        self.counters.audio_s += seconds
         queued.remaining_s = max(0.0, queued.remaining_s - seconds)
         weight = min(1.0, seconds / _COST_MEMORY_S)
         self._cost += weight * (self._unaccounted_s / seconds - self._cost)
         self._unaccounted_s = 0.0
+
+    def _deliver(self, stream: Stream, queued: Queued, samples: NDArray[np.float32]) -> None:
+        now = self._clock()
+        self.counters.windows += 1
+        if stream._plays_until > queued.submitted_at:  # the listener had been promised more
+            slack = stream._plays_until - now
+            self.counters.min_slack_s = min(self.counters.min_slack_s, slack)
+            self.counters.late_windows += slack < 0
+        stream._plays_until = max(stream._plays_until, now) + len(samples) / SAMPLE_RATE
+        stream._unsent += len(samples)
+        queued.job.listener.audio(samples)
 
 
 def _log_fault(what: str, fault: BaseException) -> None:

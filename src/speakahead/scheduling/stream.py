@@ -17,6 +17,13 @@ from speakahead.scheduling.jobs import Job
 if TYPE_CHECKING:
     from speakahead.scheduling.scheduler import Scheduler
 
+SECONDS_A_CHARACTER = 0.07
+"""How long a character of text sounds, about; used until a sentence's prosody is known."""
+
+ADMISSION_LEAD_S = 0.35
+"""A new utterance is admitted if its sound can begin this late and then be on time. Until then
+the windows of others that are needed sooner go first."""
+
 _PROSODY_LEAD_S = 0.2
 """A sentence that has not begun is due this much earlier: its prosody comes before its sound."""
 
@@ -29,7 +36,14 @@ class Began:
     samples: int
 
 
-type Step = Began | NDArray[np.float32] | None
+@dataclass(frozen=True, slots=True)
+class Rest:
+    """The silence after a sentence, which costs nothing."""
+
+    samples: NDArray[np.float32]
+
+
+type Step = Began | Rest | NDArray[np.float32] | None
 """What one turn of a worker gives: prosody, or a window of sound."""
 
 
@@ -40,7 +54,7 @@ class Queued:
     job: Job
     submitted_at: float
     remaining_s: float
-    """Seconds of sound that are still to come, estimated from the text at first."""
+    """Seconds of sound that are still to be decoded, estimated from the text at first."""
     steps: Iterator[Step] | None = None
 
 
@@ -57,6 +71,7 @@ class Stream:
     _plays_until: float = float("-inf")
     _unsent: int = 0
     _admitted: bool = False
+    _coming_s: float = 0.0
 
     def submit(self, job: Job) -> None:
         """Queue a sentence behind the stream's earlier ones."""
@@ -65,6 +80,10 @@ class Stream:
     def sent(self, samples: int) -> None:
         """The listener's door has passed on so many samples: room for as many more."""
         self._scheduler._sent(self, samples)
+
+    def expect(self, characters: int) -> None:
+        """So much more text will be submitted; admission of others takes account of it."""
+        self._coming_s = characters * SECONDS_A_CHARACTER
 
     def withdraw(self, jobs: Collection[Job], unheard_s: float) -> None:
         """Drop some jobs. After this returns, their listeners are not called again.
@@ -83,13 +102,14 @@ class Stream:
 
     def _deadline(self) -> float:
         head = self._queue[0]
-        due = max(self._plays_until, head.submitted_at)
+        due = max(self._plays_until, head.submitted_at + ADMISSION_LEAD_S)
         return due if head.steps is not None else due - _PROSODY_LEAD_S
 
     def _demand(self, now: float) -> Demand:
         if self._unsent >= self._max_unsent:
             return Demand(0.0, 0.0)  # its reader has stalled, and so does its speech
-        return Demand(self._plays_until - now, sum(queued.remaining_s for queued in self._queue))
+        queued_s = sum(queued.remaining_s for queued in self._queue)
+        return Demand(self._plays_until - now, queued_s + self._coming_s)
 
     def _ready_at(self, now: float) -> float:
         """From when on the stream's next step may run; infinity while it may not."""

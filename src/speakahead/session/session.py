@@ -59,6 +59,9 @@ from speakahead.session.record import UtteranceRecord
 from speakahead.session.utterance import Utterance
 from speakahead.session.writing import Writing
 
+_COMING = 100
+"""Characters that are expected of an utterance while it is being written: a sentence or two."""
+
 
 class SessionState(StrEnum):
     """OPEN takes requests; CLOSING finishes what was accepted; CLOSED does nothing more."""
@@ -232,6 +235,11 @@ class Session:
         utterance.outstanding += 1
         self._handed_out.append((work, utterance))
         return work
+
+    @property
+    def coming(self) -> int:
+        """Characters that will be handed out later; for text that is being written, a guess."""
+        return self._lineup.waiting + (_COMING if self._writing.current is not None else 0)
 
     def withdrawn(self) -> list[Work]:
         """Work that was handed out and is not wanted any more, since the last call."""
