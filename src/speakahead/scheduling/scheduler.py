@@ -45,6 +45,9 @@ _log = logging.getLogger(__name__)
 _START_S = 1.5
 """The prosody and the small first windows of an utterance cost as much as so much more sound."""
 
+_CAUTION = 1.2
+"""Utterances are admitted as if sound cost this much more than it does: some windows do."""
+
 _COST_MEMORY_S = 20.0
 """Seconds of sound over which the measured cost is averaged."""
 
@@ -281,7 +284,7 @@ class Scheduler[P: Plan]:
         others = [demand for demand in admitted if demand.remaining_s > 0]
         remaining_s = stream._demand(now).remaining_s + _START_S
         demands = [*others, Demand(ADMISSION_LEAD_S, remaining_s)]
-        if not others or feasible(demands, cost=self._cost, workers=self._workers):
+        if not others or feasible(demands, cost=_CAUTION * self._cost, workers=self._workers):
             stream._admitted = True
             return True
         waited = now - stream._queue[0].submitted_at
