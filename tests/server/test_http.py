@@ -5,11 +5,13 @@ import json
 import time
 import wave
 
+import av
 import httpx
 import numpy as np
 import openai
 import pytest
 
+from speakahead.audio.encoder import FORMATS
 from speakahead.server.openai import VOICE_ALIASES
 from tests.conftest import Server
 
@@ -73,7 +75,7 @@ def test_invocations_whole(client: httpx.Client) -> None:
         (b"{}", 400, "invalid_request"),
         (b'{"text": ""}', 400, "empty_text"),
         (b'{"text": 1}', 400, "invalid_request"),
-        (b'{"text": "a", "format": "ogg"}', 400, "invalid_request"),
+        (b'{"text": "a", "format": "midi"}', 400, "invalid_request"),
         (b'{"text": "a", "stream": "yes"}', 400, "invalid_request"),
         (b'{"text": "a", "voice": "nobody"}', 400, "unknown_voice"),
         (b'{"text": "a", "voice": "zf_xiaoxiao"}', 400, "unsupported_language"),
@@ -134,7 +136,7 @@ def test_openai_speech_ignores_unknown_fields_and_takes_voice_objects(
     [
         ({"voice": "alloy"}, "invalid_request"),
         ({"input": "", "voice": "alloy"}, "invalid_request"),
-        ({"input": "a", "response_format": "mp3"}, "unsupported_format"),
+        ({"input": "a", "response_format": "midi"}, "unsupported_format"),
         ({"input": "a", "speed": 5}, "invalid_request"),
         ({"input": "a", "voice": 7}, "invalid_request"),
     ],
@@ -154,3 +156,16 @@ def test_voices_are_listed_with_ids_and_every_alias_exists(client: httpx.Client)
     assert {"af_heart", "bf_emma", "ff_siwis", "hf_alpha"} <= ids
     assert set(VOICE_ALIASES.values()) <= ids
     assert all(voice["name"] and voice["language"] for voice in voices)
+
+
+@pytest.mark.parametrize("name", ["mp3", "opus", "aac", "flac"])
+def test_sound_in_the_usual_formats(client: httpx.Client, name: str) -> None:
+    text = {"input": "Hello there.", "voice": "shimmer"}
+    plain = client.post("/v1/audio/speech", json={**text, "response_format": "pcm"})
+    answer = client.post("/v1/audio/speech", json={**text, "response_format": name})
+    assert answer.status_code == 200
+    assert answer.headers["content-type"] == FORMATS[name].media_type
+    with av.open(io.BytesIO(answer.content)) as container:
+        frames = list(container.decode(audio=0))
+    seconds = sum(frame.samples / frame.sample_rate for frame in frames)
+    assert seconds == pytest.approx(len(plain.content) / 48000, abs=0.06)

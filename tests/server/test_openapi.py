@@ -17,6 +17,7 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
+from speakahead.server.openai import RESPONSE_FORMATS
 from speakahead.server.openapi import document
 from speakahead.server.settings import ServerSettings
 from tests.server.rig import serving
@@ -81,7 +82,7 @@ def test_the_document_is_served_and_names_every_http_door(url: str) -> None:
 def test_the_bodies_are_those_that_the_doors_validate() -> None:
     schemas = document()["components"]["schemas"]
     assert schemas["Invocation"]["required"] == ["text"]
-    assert schemas["SpeechBody"]["properties"]["response_format"]["enum"] == ["wav", "pcm"]
+    assert schemas["SpeechBody"]["properties"]["response_format"]["enum"] == list(RESPONSE_FORMATS)
     for name in ("Invocation", "SpeechBody"):
         for field in schemas[name]["properties"].values():
             assert "$ref" not in field or field["$ref"].rsplit("/", 1)[1] in schemas

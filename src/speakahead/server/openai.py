@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, get_args
 
 from pydantic import Field
 from starlette.requests import Request
@@ -35,6 +35,11 @@ MODELS = ("kokoro", "tts-1", "tts-1-hd", "gpt-4o-mini-tts")
 """Names that clients may send; all mean Kokoro-82M."""
 
 
+ResponseFormat = Literal["mp3", "opus", "aac", "flac", "wav", "pcm"]
+RESPONSE_FORMATS: tuple[str, ...] = get_args(ResponseFormat)
+"""What can be asked for; aac comes as fragmented MP4, the first four need the extra ``formats``."""
+
+
 class VoiceReference(Message):
     id: str
 
@@ -48,7 +53,7 @@ class SpeechBody(Message):
 
     input: str = Field(min_length=1)
     voice: str | VoiceReference = "alloy"
-    response_format: Literal["wav", "pcm"] = "wav"
+    response_format: ResponseFormat = "wav"
     speed: float = Field(default=1.0, ge=0.25, le=4.0)
     stream_format: Literal["audio"] = "audio"
 
@@ -56,12 +61,10 @@ class SpeechBody(Message):
 async def speech(request: Request) -> Response:
     """Speak ``input``; the sound is streamed from the first window."""
     value = parse_object(await read_body(request))
-    if isinstance(value.get("response_format"), str) and value["response_format"] not in (
-        "wav",
-        "pcm",
-    ):
+    asked = value.get("response_format")
+    if isinstance(asked, str) and asked not in RESPONSE_FORMATS:
         raise InvalidRequest(
-            "This server returns wav and pcm; set response_format to one of them.",
+            f"Set response_format to one of {', '.join(RESPONSE_FORMATS)}.",
             code="unsupported_format",
         )
     body = validate(SpeechBody, value)

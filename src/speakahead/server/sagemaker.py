@@ -24,7 +24,9 @@ class Invocation(Message):
     text: str
     voice: v1.VoiceName | None = None
     speed: float | None = None
-    format: Literal["wav", "pcm"] = "wav"
+    format: Literal[
+        "wav", "pcm", "pcm_f32le", "flac", "mulaw", "alaw", "mp3", "aac", "opus", "webm"
+    ] = "wav"
     stream: bool = True
 
 

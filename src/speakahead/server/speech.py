@@ -5,14 +5,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Coroutine
 from dataclasses import dataclass
-from typing import Literal
 
+import numpy as np
+from numpy.typing import NDArray
 from starlette.requests import ClientDisconnect, HTTPConnection, Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from speakahead.audio import wav
-from speakahead.audio.pcm import SAMPLE_RATE, to_s16le
+from speakahead.audio.encoder import FORMATS, Encoder, open_encoder
+from speakahead.audio.pcm import SAMPLE_RATE
 from speakahead.backends.local import LocalBackend, LocalStream
 from speakahead.errors import (
     ConnectionFailed,
@@ -26,21 +28,19 @@ from speakahead.server.logs import request_id
 from speakahead.server.settings import ServerSettings
 from speakahead.session.events import Audio, Failed, Speak, UtteranceCompleted, VoiceSettings
 
-type AudioFormat = Literal["wav", "pcm"]
-
-MEDIA_TYPES: dict[str, str] = {
-    "wav": "audio/wav",
-    "pcm": f"audio/pcm; rate={SAMPLE_RATE}; channels=1",
+MEDIA_TYPES = {
+    name: audio_format.media_type.format(rate=audio_format.sample_rate)
+    for name, audio_format in FORMATS.items()
 }
 
 
 @dataclass(frozen=True, slots=True)
 class SpeechRequest:
-    """A text to be spoken, and how its sound is to be returned."""
+    """A text to be spoken, and how its sound is to be returned: ``format`` is one of FORMATS."""
 
     text: str
     settings: VoiceSettings
-    format: AudioFormat = "wav"
+    format: str = "wav"
     stream: bool = True
 
 
@@ -93,13 +93,16 @@ async def speak(request: Request, speech: SpeechRequest) -> Response:
     Raises:
         SpeakaheadError: nothing has been sent yet, so the caller can answer with a status.
     """
+    # A WAV that is not streamed has a header that tells its length.
+    bare = speech.format == "wav" and not speech.stream
+    encoder = open_encoder("pcm" if bare else speech.format)
     stream = ready_backend(request).open(speech.settings, name=request_id.get())
     try:
         await stream.send(Speak(speech.text))
         await stream.end_input()
         settings = server_settings(request)
         async with asyncio.timeout(settings.first_audio_timeout_s):
-            sound = _sound(stream)
+            sound = _sound(stream, encoder)
             if not speech.stream:
                 whole = await _unless_client_leaves(request, _joined(sound))
                 await stream.aclose()
@@ -116,8 +119,8 @@ async def speak(request: Request, speech: SpeechRequest) -> Response:
     return StreamedSpeech(speech.format, first, sound, stream, settings.send_timeout_s)
 
 
-async def _sound(stream: LocalStream) -> AsyncIterator[bytes]:
-    """s16le pieces of the stream's only utterance.
+async def _sound(stream: LocalStream, encoder: Encoder) -> AsyncIterator[bytes]:
+    """Encoded pieces of the stream's only utterance.
 
     Raises:
         SpeakaheadError: the utterance failed.
@@ -125,11 +128,20 @@ async def _sound(stream: LocalStream) -> AsyncIterator[bytes]:
     async for event in stream:
         match event:
             case Audio(samples=samples):
-                yield to_s16le(samples)
+                if piece := await _encoded(encoder, samples):
+                    yield piece
             case Failed(error=error):
                 raise error
             case UtteranceCompleted():
+                if rest := encoder.finish():
+                    yield rest
                 return
+
+
+async def _encoded(encoder: Encoder, samples: NDArray[np.float32]) -> bytes:
+    if encoder.format.needs_extra:  # a codec, which takes its time
+        return await asyncio.to_thread(encoder.encode, samples)
+    return encoder.encode(samples)
 
 
 async def _first(sound: AsyncIterator[bytes]) -> bytes:
@@ -160,12 +172,11 @@ async def _unless_client_leaves[T](request: Request, work: Coroutine[None, None,
 
 
 def _whole(speech: SpeechRequest, sound: bytes) -> Response:
+    headers = {}
     head = wav.header(len(sound)) if speech.format == "wav" else b""
-    return Response(
-        head + sound,
-        media_type=MEDIA_TYPES[speech.format],
-        headers={"X-Audio-Duration": f"{len(sound) / 2 / SAMPLE_RATE:.3f}"},
-    )
+    if speech.format in ("wav", "pcm"):
+        headers["X-Audio-Duration"] = f"{len(sound) / 2 / SAMPLE_RATE:.3f}"
+    return Response(head + sound, media_type=MEDIA_TYPES[speech.format], headers=headers)
 
 
 class StreamedSpeech(Response):
@@ -177,7 +188,7 @@ class StreamedSpeech(Response):
 
     def __init__(
         self,
-        audio_format: AudioFormat,
+        audio_format: str,
         first: bytes,
         sound: AsyncIterator[bytes],
         stream: LocalStream,
@@ -187,7 +198,7 @@ class StreamedSpeech(Response):
         self.background = None
         self.media_type = MEDIA_TYPES[audio_format]
         self.init_headers({"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
-        self._first = (wav.header() if audio_format == "wav" else b"") + first
+        self._first = first
         self._sound = sound
         self._stream = stream
         self._send_timeout_s = send_timeout_s
