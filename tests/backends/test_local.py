@@ -29,6 +29,9 @@ def speech() -> Iterator[LocalBackend]:
     asyncio.run(backend.aclose())
 
 
+LONG = "These are rather many words, which make one sentence that is as long as this test needs. "
+
+
 async def events_of(
     speech: LocalBackend, *deltas: str, settings: VoiceSettings | None = None
 ) -> list[Event]:
@@ -134,7 +137,7 @@ def test_input_can_be_ended_before_anything_is_read(speech: LocalBackend) -> Non
     async def scenario() -> int:
         async with speech.open() as stream:
             for _ in range(6):
-                await stream.push_text("These are few words. " * 900)  # more than may wait
+                await stream.push_text(LONG * 200)  # more than may wait
             async with asyncio.timeout(5):
                 await stream.end_input()
             async for event in stream:
