@@ -151,7 +151,8 @@ class Conversation:
             self._interruption.interrupt(played_s)
         elif self._heard is not None:
             now = time.monotonic()
-            if played_s is not None or self._heard.playing(now):
+            unknown = self._heard.playing(now) and not self._heard.interrupted
+            if played_s is not None or unknown:  # else what was said about it before counts
                 self._heard.stop(now, played_s)
                 self._remember_heard()
                 return interrupted_event(self._heard)

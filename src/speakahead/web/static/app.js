@@ -79,7 +79,7 @@ async function play(job, text, mode, { transport, ...sound }, element, first) {
   job.turn = turn;
   timeline.show(page.records);
   element.classList.add("live");
-  const showing = setInterval(showFigures, 200);
+  const showing = setInterval(showFigures, 500);
   const outcome = await turn.run();
   clearInterval(showing);
   element.classList.remove("live");

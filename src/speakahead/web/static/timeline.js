@@ -5,6 +5,7 @@ const LANE = 74;
 const AXIS = 22;
 const MARGIN = 2;
 const LEAST_MS = 6000;
+const REDRAW_MS = 250;
 const STEPS_S = [0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600];
 
 export const NAMES = { bidi: "Speaks ahead", batch: "Waits for the text" };
@@ -25,7 +26,7 @@ export class Timeline {
   show(records) {
     this.#records = records;
     clearInterval(this.#timer);
-    this.#timer = setInterval(() => this.draw(), 100);
+    this.#timer = setInterval(() => this.draw(), REDRAW_MS);
     this.draw();
   }
 

@@ -100,12 +100,12 @@ export class Turn extends EventTarget {
       this.record.playing(detail);
       this.#tell("state", "speaking");
     });
-    const follow = () => {
-      if (this.#stopped || this.record.ended) return;
-      this.reply.hear(player.position());
-      requestAnimationFrame(follow);
-    };
-    follow();
+    // A timer, not animation frames: frames without a change cost what the voice needs on small
+    // machines, and the words would stand still in a hidden tab.
+    const following = setInterval(() => {
+      if (this.#stopped || this.record.ended) clearInterval(following);
+      else this.reply.hear(player.position());
+    }, 30);
   }
 
   /** Stop now; `run` ends soon after. */
