@@ -4,13 +4,14 @@ VENV := .venv
 BIN := $(VENV)/bin
 MODEL_STAMP := $(VENV)/.model
 
-.PHONY: demo test bench soak check lint format types layers unit serve model clean help
+.PHONY: demo test bench soak page check lint format types layers unit serve model clean help
 
 help:
 	@echo "make demo    speak a reply while it is being written (demo.wav) and show the time line"
 	@echo "make test    lint, types, layers and all tests"
 	@echo "make bench   measure latency, quality and load (about 20 minutes)"
 	@echo "make soak    ten minutes of random clients against a server"
+	@echo "make page    drive the agent's page in Chromium"
 	@echo "make serve   serve speech on port 8080"
 
 $(VENV)/.installed: pyproject.toml constraints.txt
@@ -34,6 +35,11 @@ bench: $(MODEL_STAMP) $(VENV)/.installed-dev
 
 soak: $(MODEL_STAMP) $(VENV)/.installed-dev
 	$(BIN)/speakahead bench soak
+
+# Needs Chromium (Debian: apt-get install chromium).
+page: $(MODEL_STAMP) $(VENV)/.installed-dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[browser]'
+	$(BIN)/python -m pytest tests/web -m browser
 
 model: $(MODEL_STAMP)
 
