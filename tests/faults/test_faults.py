@@ -1,7 +1,7 @@
 """What goes wrong on the client's side or inside, against the real process with the real model.
 
 After each fault: no session, stream or thread is left, memory is what it was, and a bystander who
-spoke all the while heard exactly what he would have heard alone.
+spoke all the while heard what he would have heard alone, to the last bit but one.
 """
 
 import contextlib
@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
+import numpy as np
 import pytest
 from websockets.sync.client import ClientConnection, connect
 
@@ -77,7 +78,7 @@ def nothing_is_left(faulty: Server, alone: bytes) -> Iterator[None]:
         stop.set()
         bystander.join(60)
     assert heard
-    assert all(sound == alone for sound in heard)
+    assert all(same(sound, alone) for sound in heard)
     wait_for(lambda: metric(faulty, "speakahead_sessions") == 0, 10)
     assert metric(faulty, "speakahead_streams") == 0
     wait_for(lambda: usage(faulty)["Threads"] <= before["Threads"], 15)
@@ -85,6 +86,18 @@ def nothing_is_left(faulty: Server, alone: bytes) -> Iterator[None]:
     log = faulty.log_text()
     assert "the words to be spoken" not in log
     assert "kettle" not in log
+
+
+def same(sound: bytes, expected: bytes) -> bool:
+    """Whether two sounds are the same but for rounding.
+
+    How a sentence is cut into windows depends on how far ahead its listener is, and windows agree
+    to 115 dB: now and then a sample is rounded the other way.
+    """
+    if len(sound) != len(expected):
+        return False
+    difference = np.frombuffer(sound, "<i2").astype(int) - np.frombuffer(expected, "<i2")
+    return bool(np.abs(difference).max() <= 1)
 
 
 def usage(server: Server) -> dict[str, int]:
