@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from speakahead.audio.pcm import SAMPLE_RATE
 from speakahead.session.events import SentenceStarted
+from speakahead.session.utterance import Stretch, heard_end
 
 
 @dataclass(slots=True)
@@ -14,29 +15,18 @@ class _Utterance:
     text: str = ""
     steps: list[int] = field(default_factory=list)  # of each character
     start_s: float = 0.0  # on the turn's time line
-    words: list[tuple[float, float, int]] = field(default_factory=list)  # start, end, end in text
+    words: list[Stretch] = field(default_factory=list)
 
     def heard(self, played_s: float) -> int:
         """How many characters of its text have been heard."""
-        end = 0
-        for start, stop, text_end in self.words:
-            if (start + stop) / 2 >= played_s:
-                break
-            end = max(end, text_end)
-        if end:
-            while end < len(self.text) and not (
-                self.text[end].isalnum() or self.text[end].isspace()
-            ):
-                end += 1
-        return end
+        return heard_end(self.text, self.words, played_s)
 
 
 class Heard:
     """Follows a turn's text and sound.
 
     The session can tell too, but only while it is open; a turn is still being heard when all of it
-    has been sent. The rule is the session's: a word was heard if more than half of it has been
-    played, and marks that follow it directly belong to it.
+    has been sent. What a word needs to count is the session's rule.
     """
 
     def __init__(self) -> None:
@@ -69,11 +59,11 @@ class Heard:
         if event.words:
             offset = base + event.offset_s
             utterance.words += [
-                (offset + w.start_s, offset + w.end_s, w.span.end) for w in event.words
+                Stretch(offset + w.start_s, offset + w.end_s, w.span.end) for w in event.words
             ]
         else:  # no timings: the sentence counts as one word
             start = base + event.offset_s
-            utterance.words.append((start, float("inf"), event.sentence.span.end))
+            utterance.words.append(Stretch(start, float("inf"), event.sentence.span.end))
 
     def utterance_completed(self, utterance: str) -> None:
         self._close_untimed(self._utterances[utterance])
@@ -84,9 +74,8 @@ class Heard:
         self._plays_until = max(self._plays_until, now) + samples / SAMPLE_RATE
 
     def _close_untimed(self, utterance: _Utterance) -> None:
-        if utterance.words and utterance.words[-1][1] == float("inf"):
-            start, _, text_end = utterance.words[-1]
-            utterance.words[-1] = (start, self._samples / SAMPLE_RATE, text_end)
+        if utterance.words and utterance.words[-1].end_s == float("inf"):
+            utterance.words[-1] = utterance.words[-1]._replace(end_s=self.sent_s)
 
     # -- at its end ----------------------------------------------------------------------------
 

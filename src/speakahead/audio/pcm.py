@@ -26,6 +26,11 @@ def to_s16le(samples: NDArray[np.float32]) -> bytes:
     return to_s16(samples).astype("<i2").tobytes()
 
 
+def from_s16le(data: bytes) -> NDArray[np.float32]:
+    """Decode 16-bit little-endian samples, a whole number of them: float32 [n] in [-1, 1]."""
+    return np.frombuffer(data, "<i2").astype(np.float32) / _FULL_SCALE
+
+
 def to_f32le(samples: NDArray[np.float32]) -> bytes:
     """Encode float samples as 32-bit little-endian floats, clipped to [-1, 1]."""
     return np.clip(np.nan_to_num(samples, nan=0.0), -1.0, 1.0).astype("<f4").tobytes()
@@ -42,7 +47,7 @@ class S16leReader:
         whole = self._rest + data
         end = len(whole) & ~1
         self._rest = whole[end:]
-        return np.frombuffer(whole[:end], "<i2").astype(np.float32) / _FULL_SCALE
+        return from_s16le(whole[:end])
 
 
 def silence(seconds: float) -> NDArray[np.float32]:

@@ -15,7 +15,6 @@ from speakahead.errors import (
     ConnectionFailed,
     IllegalTransition,
     InvalidRequest,
-    RemoteError,
     SpeakaheadError,
 )
 from speakahead.protocol.client import V2Client
@@ -177,6 +176,3 @@ class WebSocketStream:
         if self._socket is not None:
             with contextlib.suppress(Exception):
                 await self._socket.close()
-
-
-__all__ = ["RemoteError", "WebSocketBackend", "WebSocketStream", "session_url"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import random
 import time
 from collections.abc import Callable
@@ -192,6 +191,5 @@ async def _keep_speaking(backend: WebSocketBackend, number: int) -> None:
                     sent += len(event.samples)
                 elif isinstance(event, UtteranceCompleted | Failed):
                     break
-            with contextlib.suppress(TypeError):
-                rest = (began or time.monotonic()) + sent / SAMPLE_RATE - time.monotonic()
-                await asyncio.sleep(max(0.0, rest) + rng.uniform(0.5, 1.5))
+            rest = (began or time.monotonic()) + sent / SAMPLE_RATE - time.monotonic()
+            await asyncio.sleep(max(0.0, rest) + rng.uniform(0.5, 1.5))

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from speakahead.agent.settings import ModelKind, ModelSettings
+from speakahead.cli.parameters import Voice
 from speakahead.errors import InvalidRequest, SpeakaheadError
 
 if TYPE_CHECKING:
@@ -40,7 +41,6 @@ Speech = Annotated[
 ]
 Script = Annotated[Path | None, typer.Option(help="JSON file with what the scripted model writes.")]
 Rate = Annotated[float, typer.Option(min=0.1, help="How fast the scripted model writes.")]
-Voice = Annotated[str, typer.Option("--voice", "-v", help="Voice; see `speakahead voices`.")]
 
 
 @agent.command()

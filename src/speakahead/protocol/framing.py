@@ -29,7 +29,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from speakahead.audio.pcm import to_s16le
+from speakahead.audio.pcm import from_s16le, to_f32le, to_s16le
 from speakahead.errors import InvalidRequest
 from speakahead.session.events import AudioFormat
 
@@ -42,7 +42,6 @@ HEADER_BYTES = _HEADER.size
 _CODES = {AudioFormat.S16LE: 1, AudioFormat.F32LE: 2}
 _FORMATS = {code: audio_format for audio_format, code in _CODES.items()}
 _WIDTHS = {AudioFormat.S16LE: 2, AudioFormat.F32LE: 4}
-_FULL_SCALE = np.float32(32767.0)  # as in to_s16le
 
 
 class InvalidFrame(InvalidRequest):
@@ -74,7 +73,7 @@ class AudioFrame:
         """float32 [n] in [-1, 1] at 24 kHz."""
         if self.format is AudioFormat.F32LE:
             return np.frombuffer(self.sound, "<f4").astype(np.float32)
-        return np.frombuffer(self.sound, "<i2").astype(np.float32) / _FULL_SCALE
+        return from_s16le(self.sound)
 
 
 def is_audio(chunk: bytes) -> bool:
@@ -84,9 +83,7 @@ def is_audio(chunk: bytes) -> bool:
 
 def encode_samples(samples: NDArray[np.float32], audio_format: AudioFormat) -> bytes:
     """Samples as bytes: float32 [n], clipped to [-1, 1]; not-a-number becomes silence."""
-    if audio_format is AudioFormat.S16LE:
-        return to_s16le(samples)
-    return np.clip(np.nan_to_num(samples, nan=0.0), -1.0, 1.0).astype("<f4").tobytes()
+    return to_s16le(samples) if audio_format is AudioFormat.S16LE else to_f32le(samples)
 
 
 def pack(frame: AudioFrame) -> bytes:

@@ -102,7 +102,7 @@ class Lineup:
         """The latest utterance of this name that has not been sent to its end."""
         return next((u for u in reversed(self.alive()) if u.id == name), None)
 
-    def being_heard(self, now: float) -> float:
+    def being_heard(self) -> float:
         """Until when what has been sent is heard; minus infinity where nothing is."""
         return max((u.plays_until for u in self), default=float("-inf"))
 

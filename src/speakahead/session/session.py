@@ -344,7 +344,7 @@ class Session:
             )
         if not targets:
             self._outbox.put_urgent(UtteranceCancelled(None, 0.0, "", "", True))
-        self._outbox.plays_until = self._lineup.being_heard(now)
+        self._outbox.plays_until = self._lineup.being_heard()
 
     # -- inside --------------------------------------------------------------------------------
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -12,12 +13,29 @@ from speakahead.session.record import UtteranceRecord
 from speakahead.text.chunker import IncrementalSentenceChunker, Sentence
 
 
-class _Heard(NamedTuple):
-    """A stretch of sound, in seconds of the utterance, and where its text ends in the source."""
+class Stretch(NamedTuple):
+    """A stretch of sound, usually a word, in seconds, and where its text ends in the source."""
 
     start_s: float
     end_s: float
     text_end: int
+
+
+def heard_end(text: str, stretches: Iterable[Stretch], played_s: float) -> int:
+    """How many characters of a text have been heard when ``played_s`` of its sound were played.
+
+    A word was heard if more than half of it has been played. Marks that follow it directly belong
+    to it.
+    """
+    end = 0
+    for stretch in stretches:
+        if (stretch.start_s + stretch.end_s) / 2 >= played_s:
+            break
+        end = max(end, stretch.text_end)
+    if end:
+        while end < len(text) and not text[end].isalnum() and not text[end].isspace():
+            end += 1
+    return end
 
 
 @dataclass(slots=True, eq=False)
@@ -57,7 +75,7 @@ class Utterance:
     plays_until: float = float("-inf")
     _text: list[str] = field(default_factory=list)
     _length: int = 0
-    _heard: list[_Heard] = field(default_factory=list)
+    _heard: list[Stretch] = field(default_factory=list)
 
     @property
     def done(self) -> bool:
@@ -85,11 +103,11 @@ class Utterance:
         offset = self.samples / SAMPLE_RATE
         if result.words:
             self._heard += [
-                _Heard(offset + word.start_s, offset + word.end_s, word.span.end)
+                Stretch(offset + word.start_s, offset + word.end_s, word.span.end)
                 for word in result.words
             ]
         else:  # no timings: the sentence counts as one word
-            self._heard.append(_Heard(offset, float("inf"), result.work.sentence.span.end))
+            self._heard.append(Stretch(offset, float("inf"), result.work.sentence.span.end))
         return offset
 
     def sentence_done(self) -> None:
@@ -102,18 +120,7 @@ class Utterance:
         return max(0.0, self.sent / SAMPLE_RATE - max(0.0, self.plays_until - now))
 
     def split_text(self, played_s: float) -> tuple[str, str]:
-        """Its text up to the last word that was heard, and the rest.
-
-        A word was heard if more than half of it has been played. Marks that follow it directly
-        belong to it.
-        """
+        """Its text up to the last word that was heard, and the rest; see :func:`heard_end`."""
         text = "".join(self._text)
-        end = 0
-        for piece in self._heard:
-            if (piece.start_s + piece.end_s) / 2 >= played_s:
-                break
-            end = max(end, piece.text_end)
-        if end:
-            while end < len(text) and not text[end].isalnum() and not text[end].isspace():
-                end += 1
+        end = heard_end(text, self._heard, played_s)
         return text[:end], text[end:]
