@@ -167,8 +167,9 @@ def test_warming_up_chooses_sizes_and_keeps_the_sound(
     plan = cold.plan(phonemes("hˈI!"), "af_heart", 1.0)
     before = cold.decode(plan, Window(0, plan.samples))
     cold.warm()
-    assert SMALLEST_FIRST <= cold._first_sizes[0] <= LARGEST_FIRST
-    assert list(cold._first_sizes) == sorted(cold._first_sizes)
+    sizes = cold._pace.first_sizes
+    assert SMALLEST_FIRST <= sizes[0] <= LARGEST_FIRST
+    assert list(sizes) == sorted(sizes)
     plan = cold.plan(phonemes("hˈI!"), "af_heart", 1.0)
     after = np.concatenate([cold.decode(plan, window) for window in plan.windows])
     assert agreement_db(before, after) >= 80

@@ -2,7 +2,7 @@ import itertools
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from speakahead.errors import InvalidRequest
@@ -89,6 +89,7 @@ def normal(parts: list[ServerMessage | bytes]) -> list[ServerMessage | bytes]:
 @given(streams, st.lists(st.integers(0, 400)))
 def test_cuts_and_joins_change_nothing(parts: list[ServerMessage | bytes], cuts: list[int]) -> None:
     stream = b"".join(part if isinstance(part, bytes) else wire(part) for part in parts)
+    assume(b'synthesis_complete"}' not in stream)  # a whole message within the sound, and damaged
     edges = [0, *sorted(min(cut, len(stream)) for cut in cuts), len(stream)]
     reader = MixedReader()
     read: list[ServerMessage | bytes] = []

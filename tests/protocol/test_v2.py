@@ -249,6 +249,9 @@ def test_captions_count_from_the_utterances_first_sample() -> None:
         {
             "type": "captions",
             "utterance": "u",
+            "sentence": SENTENCE.index,
+            "span": list(SENTENCE.span),
+            "boundary": SENTENCE.boundary.value,
             "words": [
                 {"text": "Hi", "start": 2.55, "end": 2.8, "span": [0, 2]},
                 {"text": "there", "start": 2.8, "end": 3.2, "span": [3, 8]},
@@ -362,6 +365,9 @@ def test_ready_tells_the_limits_and_the_format() -> None:
         messages.ReadyMessage(session="s", sample_rate=24_000, format="s16le", limits=LIMITS),
         messages.CaptionsMessage(
             utterance="u",
+            sentence=3,
+            span=(0, 2),
+            boundary="line",
             words=(messages.CaptionWord(text="a", start=0, end=1, span=(0, 1)),),
         ),
     ],

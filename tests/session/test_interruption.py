@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from speakahead.audio.pcm import SAMPLE_RATE
+from speakahead.errors import SynthesisFailed
 from speakahead.session import Limits, Session
 from speakahead.session.events import (
     Append,
@@ -24,11 +25,13 @@ from speakahead.session.events import (
     Request,
     SentenceBegan,
     SentenceDone,
+    SentenceFailed,
     SessionClosed,
     Speak,
     SpokenWord,
     UtteranceCancelled,
     UtteranceCompleted,
+    UtteranceStarted,
     VoiceSettings,
     Work,
 )
@@ -297,6 +300,23 @@ def test_text_behind_a_hold_is_refused_rather_than_left_unread() -> None:
     assert not session.congested
     ended = [e.utterance for e in taken(session) if isinstance(e, UtteranceCompleted)]
     assert ended == ["u0", "u1"]
+
+
+@pytest.mark.parametrize("name", [None, "u"])
+def test_sound_of_an_utterance_that_has_failed_is_dropped_too(name: str | None) -> None:
+    session = Session(language_of)
+    session.receive(Speak("One two. Three four.", utterance="u"), 0.0)
+    first, second = session.next_work(), session.next_work()
+    assert first is not None
+    assert second is not None
+    speak(session, first, 0.0)
+    session.deliver(SentenceFailed(second, SynthesisFailed("No.")), 0.0)
+    session.receive(Cancel(name), 1.0)
+    assert session.unsent_samples == 0
+    events = taken(session, 1.0)
+    assert not [event for event in events if isinstance(event, Audio | UtteranceStarted)]
+    ends = [event.error.code for event in events if isinstance(event, Failed)]
+    assert ends.count("synthesis_failed") == 1
 
 
 def test_the_record_tells_the_stages() -> None:

@@ -30,6 +30,7 @@ from speakahead.kokoro.engine import Plan
 from speakahead.kokoro.loading import load_engine
 from speakahead.kokoro.mixing import parse_mix
 from speakahead.kokoro.parts import Backend
+from speakahead.kokoro.runtimes import precision_of
 from speakahead.kokoro.windowed import WindowedEngine
 from speakahead.scheduling.scheduler import Policy, Scheduler
 from speakahead.session import Limits, Session
@@ -59,12 +60,15 @@ class LocalBackend:
         pauses: Pauses | None = None,
         observer: Observer | None = None,
         calibrator: BackgroundCalibrator | None = None,
+        engine: Backend = Backend.CPU,
     ) -> None:
         self.scheduler = scheduler
         self.voices = voices
         self.limits = limits or Limits()
         self.pauses = pauses or Pauses()
         self.observer = observer
+        self.engine = engine
+        """What decodes: never ``AUTO``, and the CPU where another did not start."""
         self._calibrator = calibrator
         self._streams: WeakSet[LocalStream] = WeakSet()
 
@@ -119,11 +123,22 @@ class LocalBackend:
             calibrator = None
             if calibrate and isinstance(decoder, WindowedEngine):
                 calibrator = BackgroundCalibrator(decoder, lambda: scheduler.idle)
+            used = decoder.backend if isinstance(decoder, WindowedEngine) else Backend.CPU
             return LocalBackend(
-                scheduler, voices, limits=limits, pauses=pauses, calibrator=calibrator
+                scheduler,
+                voices,
+                limits=limits,
+                pauses=pauses,
+                calibrator=calibrator,
+                engine=used,
             )
 
         return await asyncio.to_thread(work)
+
+    @property
+    def precision(self) -> str:
+        """What windows are computed in, ``"float32"`` or ``"bfloat16"``."""
+        return precision_of(self.engine)
 
     def language_of(self, voice: str) -> str:
         """The language tag of a voice that is at hand, or of the first one of a mix.

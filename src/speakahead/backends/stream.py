@@ -189,8 +189,12 @@ class LocalStream:
         await self.aclose()
 
     def _deliver(self, result: Result) -> None:
-        with self._accounting(len(result.samples) if isinstance(result, AudioReady) else 0):
+        coming = len(result.samples) if isinstance(result, AudioReady) else 0
+        before = self._session.unsent_samples
+        with self._accounting(coming):
             self._session.deliver(result, time.monotonic())
+        if self._session.unsent_samples < before + coming:  # nobody will listen to the rest
+            self._stream.rebase(self._session.unheard_s(time.monotonic()))
         if isinstance(result, SentenceDone | SentenceFailed):
             self._jobs.pop(id(result.work), None)
         self._pump()

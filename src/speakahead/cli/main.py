@@ -18,6 +18,7 @@ import typer
 
 from speakahead.cli.agent import agent
 from speakahead.cli.benchmarks import bench
+from speakahead.cli.emulate import emulate
 from speakahead.cli.parameters import Model, Speed, Threads, Voice
 from speakahead.errors import SpeakaheadError
 
@@ -32,6 +33,7 @@ models = typer.Typer(no_args_is_help=True, help="Fetch and check the model.")
 app.add_typer(models, name="models")
 app.add_typer(bench, name="bench")
 app.add_typer(agent, name="agent")
+app.add_typer(emulate, name="emulate")
 
 
 class Pace(StrEnum):
@@ -95,7 +97,10 @@ def serve(
     host: Annotated[
         str, typer.Option(envvar="SPEAKAHEAD_HOST", help="Address to listen on.")
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on.")] = 8080,
+    port: Annotated[
+        int,
+        typer.Option(min=0, max=65535, envvar="SPEAKAHEAD_PORT", help="Port to listen on."),
+    ] = 8080,
     pace: Annotated[
         Pace, typer.Option(help="realtime: a session gets at most --ahead seconds ahead.")
     ] = Pace.REALTIME,
@@ -105,21 +110,40 @@ def serve(
     ] = Scheduling.DEADLINE,
     patience: Annotated[
         float,
-        typer.Option(min=0.0, help="Seconds an utterance waits on a full server; then refused."),
+        typer.Option(
+            min=0.0,
+            envvar="SPEAKAHEAD_PATIENCE",
+            help="Seconds an utterance waits on a full server; then refused.",
+        ),
     ] = 5.0,
     voice: Voice = "af_heart",
     model: Model = None,
-    threads: Threads = 2,
-    workers: Annotated[int, typer.Option(min=1, help="Windows decoded at a time.")] = 1,
+    threads: Annotated[
+        int, typer.Option(min=1, envvar="SPEAKAHEAD_THREADS", help="Threads of one inference.")
+    ] = 2,
+    workers: Annotated[
+        int, typer.Option(min=1, envvar="SPEAKAHEAD_WORKERS", help="Windows decoded at a time.")
+    ] = 1,
     engine: Annotated[
-        Engine, typer.Option(help="What decodes windows; auto: the faster of what is installed.")
+        Engine,
+        typer.Option(
+            envvar="SPEAKAHEAD_ENGINE",
+            help="What decodes windows; auto: the faster of what is installed.",
+        ),
     ] = Engine.AUTO,
-    max_sessions: Annotated[int, typer.Option(min=1, help="Sessions at a time.")] = 64,
+    max_sessions: Annotated[
+        int, typer.Option(min=1, envvar="SPEAKAHEAD_MAX_SESSIONS", help="Sessions at a time.")
+    ] = 64,
     max_sessions_per_key: Annotated[
         int | None, typer.Option(min=1, help="Sessions at a time of each API key.")
     ] = None,
     max_session_age: Annotated[
-        float, typer.Option(min=1, help="Seconds after which a WebSocket session is closed.")
+        float,
+        typer.Option(
+            min=1,
+            envvar="SPEAKAHEAD_MAX_SESSION_AGE",
+            help="Seconds after which a WebSocket session is closed.",
+        ),
     ] = 7200.0,
     api_keys_file: Annotated[
         Path | None,
@@ -129,7 +153,10 @@ def serve(
         list[str] | None,
         typer.Option(help="Web origin whose pages may use the server; may be repeated."),
     ] = None,
-    log_format: Annotated[Logs, typer.Option(help="Lines for people or for programs.")] = Logs.TEXT,
+    log_format: Annotated[
+        Logs,
+        typer.Option(envvar="SPEAKAHEAD_LOG_FORMAT", help="Lines for people or for programs."),
+    ] = Logs.TEXT,
 ) -> None:
     """Serve speech: Amazon SageMaker AI's routes and OpenAI's speech API."""
     from speakahead.cli import serve as command

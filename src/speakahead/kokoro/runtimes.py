@@ -56,6 +56,12 @@ def choose(backend: Backend, parts: Parts, directory: Path, *, threads: int) -> 
     return found
 
 
+def precision_of(backend: Backend) -> str:
+    """What the windows of a backend that has started are computed in on this machine."""
+    bf16 = backend is Backend.OPENVINO and openvino_parts.has_bf16()
+    return "bfloat16" if bf16 else "float32"
+
+
 def _cuda(directory: Path, threads: int) -> FixedParts:
     if _CUDA not in ort.get_available_providers():
         raise BackendUnavailable("CUDA needs the package onnxruntime-gpu and a GPU")

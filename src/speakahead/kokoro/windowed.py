@@ -25,26 +25,19 @@ from speakahead.kokoro.classes import class_weights
 from speakahead.kokoro.decoding import Decoder, WindowedPlan, checked, faded, limit
 from speakahead.kokoro.engine import Window
 from speakahead.kokoro.mixing import is_mix, parse_mix
+from speakahead.kokoro.pace import Pace
 from speakahead.kokoro.parts import Backend, Part, Parts
 from speakahead.kokoro.phrases import calibration_phrases
 from speakahead.kokoro.prosody import Prosody
 from speakahead.kokoro.runtimes import choose
 from speakahead.kokoro.source import SAMPLES_PER_UNIT, HarmonicSource, inverse_stft
-from speakahead.kokoro.windows import (
-    FIRST_SIZES,
-    LATER_SIZE,
-    UNIT_S,
-    Range,
-    choose_first_sizes,
-    plan_windows,
-)
+from speakahead.kokoro.windows import FIRST_SIZES, Range, plan_windows
 from speakahead.text.phonemes import Phonemes
 
 Floats = NDArray[np.float32]
 
 _COMFORTABLE_S = 0.8  # a listener with so much sound to play needs no small first windows
 _WARM_RUNS = 3
-_CAUTION = 1.1  # a busy moment takes this much longer than the usual one
 _TRIAL_SIZES = (16, 32)
 
 
@@ -81,9 +74,7 @@ class WindowedEngine:
         self._decoder = Decoder(self._parts, fixed)
         self._voices = voices
         self._calibrations = calibrations or Calibrations()
-        self._first_sizes: tuple[int, ...] = FIRST_SIZES
-        self.cost: float | None = None
-        """Seconds for a second of sound, without its prosody; known after ``warm``."""
+        self._pace = Pace()
         self.on_uncalibrated: Callable[[str], None] | None = None
         """Called with the name of a voice that :meth:`plan` found without a calibration."""
 
@@ -91,6 +82,11 @@ class WindowedEngine:
     def backend(self) -> Backend:
         """What decodes the windows: never ``AUTO``, and the CPU where another did not start."""
         return self._backend
+
+    @property
+    def cost(self) -> float | None:
+        """Seconds for a second of sound, without its prosody; known after ``warm``."""
+        return self._pace.real_time_factor
 
     @property
     def voices(self) -> tuple[str, ...]:
@@ -115,7 +111,7 @@ class WindowedEngine:
         """
         prosody = self._prosody(phonemes.text, voice, speed)
         statistics = self._predict(prosody, voice)
-        sizes = self._first_sizes if ahead_s < _COMFORTABLE_S else ()
+        sizes = self._pace.first_sizes if ahead_s < _COMFORTABLE_S else ()
         return self._plan(phonemes, prosody, statistics, sizes)
 
     def plan_measured(self, phonemes: Phonemes, voice: str, speed: float) -> WindowedPlan:
@@ -164,7 +160,10 @@ class WindowedEngine:
                 first = window.start // SAMPLES_PER_UNIT + plan._audible.start
                 last = -(-window.end // SAMPLES_PER_UNIT) + plan._audible.start
                 cut.append((number, plan, Range(first, last)))
+        began = time.perf_counter()
         decoded = self._decoder.decode([(plan, wanted) for _, plan, wanted in cut])
+        if len(cut) == 1:
+            self._pace.observe(cut[0][2].size, time.perf_counter() - began)
         for (number, plan, _), sound in zip(cut, decoded, strict=True):
             window = windows[number][1]
             start = window.start % SAMPLES_PER_UNIT
@@ -186,24 +185,20 @@ class WindowedEngine:
             return
         sentence = max(calibration_phrases(), key=lambda phrase: len(phrase.phonemes))
         phonemes = Phonemes(sentence.phonemes, (), "en-us")
-        if self._backend is Backend.CPU:
-            self._first_sizes = _TRIAL_SIZES
+        on_cpu = self._backend is Backend.CPU
+        sizes = _TRIAL_SIZES if on_cpu else FIRST_SIZES
+        prosody = self._prosody(phonemes.text, voice, 1.0)
+        plan = self._plan(phonemes, prosody, self._predict(prosody, voice), sizes)
         times: dict[int, list[float]] = {}
-        plan = self.plan(phonemes, voice, 1.0)
         for _ in range(_WARM_RUNS):
             plan.forget()
-            for window in plan.windows[: len(self._first_sizes) + 1]:
+            for window in plan.windows[: len(sizes) + 1]:
                 start = time.perf_counter()
                 self.decode(plan, window)
-                size = (window.end - window.start) // SAMPLES_PER_UNIT
+                size = window.size // SAMPLES_PER_UNIT
                 times.setdefault(size, []).append(time.perf_counter() - start)
-        if self._backend is not Backend.CPU:
-            return  # its first sizes are the buckets'
-        sizes = np.array(list(times), np.float64)
-        usual = np.array([np.median(measured[1:]) for measured in times.values()])
-        slope, base = _CAUTION * np.polyfit(sizes, usual, 1)
-        self.cost = float(base + slope * LATER_SIZE) / (LATER_SIZE * UNIT_S)
-        self._first_sizes = choose_first_sizes(lambda size: float(base + slope * size))
+        if on_cpu:  # for others the sizes are given
+            self._pace.measure({size: measured[1:] for size, measured in times.items()})
 
     def calibrate(
         self,
@@ -278,7 +273,7 @@ class WindowedEngine:
             only = (Window(0, samples),)
             return WindowedPlan(samples, words, only, None, prosody, audible, source)
         layout = plan_windows(
-            prosody.units, audible, self._first_sizes if first_sizes is None else first_sizes
+            prosody.units, audible, self._pace.first_sizes if first_sizes is None else first_sizes
         )
         windows = tuple(
             Window(

@@ -69,7 +69,6 @@ class V2Client:
         self.last_error: RemoteError | None = None
         self._settings = settings
         self._spoken = settings or VoiceSettings()
-        self._sentences = 0
         self._unanswered = 0  # utterances that have not ended
         self._open = False  # text is being written
         self._open_name: str | None = None
@@ -96,9 +95,11 @@ class V2Client:
                 frames = self.encode(Flush()) if self._open else []
                 frames += self.encode(Append(text, settings, utterance))
                 return frames + self.encode(Flush())
-            case Append(delta=delta, settings=settings, utterance=utterance):
+            case Append(delta=delta, settings=settings, utterance=utterance, skip=skip):
                 self._open_utterance(delta, utterance)
                 fields = {} if settings is None else _fields(settings)
+                if skip:
+                    fields["skip_samples"] = skip
                 return [TextMessage(text=delta, utterance=utterance, **fields).to_json()]
             case Flush():
                 self._unanswered += self._open
@@ -216,9 +217,9 @@ class V2Client:
             SpokenWord(word.text, word.start, word.end, Span(*word.span)) for word in message.words
         )
         text = " ".join(word.text for word in words)
-        span = Span(words[0].span.start, words[-1].span.end)
-        sentence = Sentence(text, self._sentences, span, Boundary.SENTENCE)
-        self._sentences += 1
+        sentence = Sentence(
+            text, message.sentence, Span(*message.span), Boundary(message.boundary)
+        )
         return SentenceStarted(message.utterance, sentence, 0.0, words)
 
 

@@ -26,6 +26,7 @@ type Id = Annotated[str, Field(min_length=1, max_length=128)]
 type VoiceName = Annotated[str, Field(min_length=1, max_length=128)]
 type Language = Annotated[str, Field(min_length=1, max_length=35)]
 type FormatName = Literal["s16le", "f32le"]
+type BoundaryName = Literal["sentence", "line", "clause", "end"]
 type PauseSeconds = Annotated[float, Field(ge=0, le=10)]
 type Milliseconds = Annotated[float, Field(ge=0, le=86_400_000)]  # a day
 
@@ -87,7 +88,7 @@ class SessionLimits(Message):
         max_message_bytes: bytes in one message; more closes the connection with code 1009.
         max_text: characters in one ``text``; more is refused with ``text_too_long``.
         max_utterance: characters in one utterance, likewise.
-        max_waiting: characters of complete sentences that may wait before reading pauses.
+        max_waiting: characters that may wait to be spoken before reading pauses.
         max_utterances: utterances that may wait before reading pauses.
         ahead_s: how far ahead of real-time playback sound is sent; absent: as fast as possible.
         send_timeout_s: how long sound may be left unread before the connection is closed.
@@ -117,11 +118,12 @@ class HelloMessage(_Typed):
 
 
 class TextMessage(_Typed, SpeechFields):
-    """More text of an utterance; settings count in its first message."""
+    """More text of an utterance; settings and ``skip_samples`` count in its first message."""
 
     type: Literal["text"] = "text"
     text: str
     utterance: Id | None = None
+    skip_samples: Annotated[int, Field(ge=0, le=2**40)] | None = None
 
 
 class FlushMessage(_Typed):
@@ -203,10 +205,18 @@ class UtteranceStartMessage(_Typed):
 
 
 class CaptionsMessage(_Typed):
-    """The next words of an utterance, before their sound."""
+    """The next words of an utterance, before their sound.
+
+    ``sentence`` counts the units of the utterance's text from 0, ``span`` is where this one stands
+    in it, and ``boundary`` is what ended it. One that is too long for the model has more than one
+    such message.
+    """
 
     type: Literal["captions"] = "captions"
     utterance: str
+    sentence: int
+    span: Annotated[tuple[int, int], Field(strict=False)]
+    boundary: BoundaryName
     words: Annotated[tuple[CaptionWord, ...], Field(strict=False)]
 
 

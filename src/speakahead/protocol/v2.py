@@ -109,7 +109,8 @@ class V2Codec:
         match message:
             case TextMessage(text=text, utterance=utterance):
                 changed = merge(self.settings, message)
-                return Append(text, None if changed == self.settings else changed, utterance)
+                settings = None if changed == self.settings else changed
+                return Append(text, settings, utterance, message.skip_samples or 0)
             case FlushMessage():
                 return Flush()
             case CancelMessage(utterance=utterance):
@@ -235,8 +236,12 @@ def _played_s(message: CancelMessage) -> float | None:
 
 
 def _captions(event: SentenceStarted) -> CaptionsMessage:
+    sentence = event.sentence
     return CaptionsMessage(
         utterance=event.utterance,
+        sentence=sentence.index,
+        span=(sentence.span.start, sentence.span.end),
+        boundary=sentence.boundary.value,
         words=tuple(
             CaptionWord(
                 text=word.text,

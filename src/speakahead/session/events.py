@@ -94,13 +94,19 @@ class Speak:
 class Append:
     """More text of an utterance that is still being written.
 
-    The first delta opens the utterance; ``settings`` of later ones are ignored. A delta that names
-    another utterance than the one being written completes that one and opens its own.
+    The first delta opens the utterance; ``settings`` and ``skip`` of later ones are ignored. A
+    delta that names another utterance than the one being written completes that one and opens its
+    own.
+
+    Attributes:
+        skip: samples at the utterance's beginning that the client has already, from a session that
+            was lost; they count as sent.
     """
 
     delta: str
     settings: VoiceSettings | None = None
     utterance: str | None = None
+    skip: int = 0
 
 
 @dataclass(frozen=True, slots=True)

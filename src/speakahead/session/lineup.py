@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import chain
 
 from speakahead.audio.pcm import SAMPLE_RATE
 from speakahead.errors import InvalidRequest
@@ -14,6 +15,7 @@ from speakahead.text.chunker import Sentence
 _MEMORY = 16  # utterances that have been sent, and may still be being heard
 _STALE = 256  # names of dropped utterances, whose late text is ignored
 _HELD_NAMES = 64  # names that may be held before their text comes
+_SLICE = 1024  # characters that are cut at a time
 
 
 class Lineup:
@@ -21,12 +23,17 @@ class Lineup:
 
     Attributes:
         pending: utterances for which something is still to be done, in order.
-        waiting: characters of complete sentences that are not handed out.
+        waiting: characters that are not handed out, but for those of a sentence that is not
+            complete yet.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, cut_ahead: int) -> None:
+        """Args: cut_ahead: see ``Limits``."""
         self.pending: deque[Utterance] = deque()
         self.waiting = 0
+        self._cut_ahead = cut_ahead
+        self._sentences = 0  # characters of the sentences among what is waiting
+        self._uncut: dict[Utterance, None] = {}  # those whose text is to be cut, in order
         self._made: deque[Utterance] = deque()  # all of their sound is made; perhaps not all sent
         self._held_names: deque[str | None] = deque()
         self._stale: deque[str] = deque(maxlen=_STALE)
@@ -46,10 +53,37 @@ class Lineup:
             self._stale.remove(utterance.id)
         self.pending.append(utterance)
 
-    def wait(self, utterance: Utterance, sentences: list[Sentence]) -> None:
-        """Queue sentences of an utterance."""
-        utterance.waiting.extend(sentences)
-        self.waiting += sum(len(sentence.text) for sentence in sentences)
+    def add_text(self, utterance: Utterance, text: str) -> None:
+        """Take more text of the utterance that came last."""
+        utterance.add_text(text)
+        self.waiting += len(text)
+        self._uncut[utterance] = None
+
+    def end(self, utterance: Utterance) -> None:
+        """No more text of the utterance that came last will come."""
+        utterance.ended = True
+        if utterance.uncut:
+            self._uncut[utterance] = None
+
+    def cut(self) -> Iterator[tuple[Utterance, Sequence[Sentence]]]:
+        """Cut text into sentences until enough of them wait, and give them piece by piece.
+
+        What waits for long waits as it came: it takes least memory so, and if it is dropped in the
+        end, no work was done for it.
+        """
+        while self._uncut and self._sentences < self._cut_ahead:
+            utterance = next(iter(self._uncut))
+            taken, sentences = utterance.cut(_SLICE)
+            # A block of code is shown, not read aloud.
+            spoken = [sentence for sentence in sentences if not sentence.fenced]
+            utterance.waiting.extend(spoken)
+            found = sum(len(sentence.text) for sentence in spoken)
+            self._sentences += found
+            self.waiting += found - taken
+            if not utterance.uncut:
+                del self._uncut[utterance]
+            if sentences:
+                yield utterance, sentences
 
     def next_sentence(self) -> tuple[Utterance, Sentence] | None:
         """Take the sentence that is to be handed out next."""
@@ -57,15 +91,17 @@ class Lineup:
             if utterance.waiting:
                 sentence = utterance.waiting.popleft()
                 self.waiting -= len(sentence.text)
+                self._sentences -= len(sentence.text)
                 return utterance, sentence
             if not utterance.ended:
                 return None  # its next sentence comes before any later utterance's
         return None
 
     def stop(self, utterance: Utterance) -> None:
-        """Forget the sentences of an utterance that are not handed out."""
-        self.waiting -= sum(len(sentence.text) for sentence in utterance.waiting)
-        utterance.waiting.clear()
+        """Forget the text of an utterance that is not handed out."""
+        self._sentences -= sum(len(sentence.text) for sentence in utterance.waiting)
+        self.waiting -= utterance.stop()
+        self._uncut.pop(utterance, None)
 
     @property
     def blocked(self) -> bool:
@@ -88,7 +124,8 @@ class Lineup:
     def clear(self) -> None:
         self.pending.clear()
         self._made.clear()
-        self.waiting = 0
+        self._uncut.clear()
+        self.waiting = self._sentences = 0
 
     def is_stale(self, name: str | None) -> bool:
         """Whether this is the name of an utterance that was dropped."""
@@ -100,7 +137,10 @@ class Lineup:
 
     def find(self, name: str) -> Utterance | None:
         """The latest utterance of this name that has not been sent to its end."""
-        return next((u for u in reversed(self.alive()) if u.id == name), None)
+        latest_first = chain(reversed(self.pending), reversed(self._made))
+        return next(
+            (u for u in latest_first if u.id == name and not u.taken and not u.failed), None
+        )
 
     def being_heard(self) -> float:
         """Until when what has been sent is heard; minus infinity where nothing is."""

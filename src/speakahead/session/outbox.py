@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 
 from speakahead.audio.pcm import SAMPLE_RATE
-from speakahead.session.events import Audio, Event, SentenceReady, UtteranceCompleted
+from speakahead.session.events import Audio, Event, Failed, SentenceReady, UtteranceCompleted
 from speakahead.session.record import UtteranceRecord
 from speakahead.session.utterance import Utterance
 
@@ -77,9 +78,22 @@ class Outbox:
 
     def drop(self, utterance: Utterance) -> None:
         """Forget all events of an utterance."""
-        kept = [(owner, event) for owner, event in self._queue if owner is not utterance]
-        self._queue = deque(kept)
-        self.unsent = sum(len(event.samples) for _, event in kept if isinstance(event, Audio))
+        self._keep(lambda owner, event: owner is not utterance)
+
+    def silence(self, name: str | None) -> None:
+        """Forget what leads up to the error of failed utterances of this name; None: of any."""
+
+        def remains(owner: Utterance | None, event: Event) -> bool:
+            concerned = owner is not None and owner.failed and name in (None, owner.id)
+            return not concerned or isinstance(event, Failed)
+
+        self._keep(remains)
+
+    def _keep(self, remains: Callable[[Utterance | None, Event], bool]) -> None:
+        self._queue = deque(pair for pair in self._queue if remains(*pair))
+        self.unsent = sum(
+            len(event.samples) for _, event in self._queue if isinstance(event, Audio)
+        )
 
     def clear(self) -> None:
         """Forget everything."""

@@ -96,7 +96,7 @@ class Session:
         self.state = SessionState.OPEN
         self.limits = limits or Limits()
         self._pauses = pauses or Pauses()
-        self._lineup = Lineup()
+        self._lineup = Lineup(self.limits.cut_ahead)
         self._outbox = Outbox()
         self._writing = Writing(
             self._lineup,
@@ -130,7 +130,7 @@ class Session:
                     self._check_room()
                     self._writing.append(request, now)
                 case Flush():
-                    self._writing.end(now)
+                    self._writing.end()
                 case Configure(settings=settings):
                     self._writing.configure(settings)
                 case Cancel():
@@ -142,7 +142,7 @@ class Session:
                 case Discard(utterance=name):
                     self._discard(name, now)
                 case Close():
-                    self._writing.end(now)
+                    self._writing.end()
                     if self._lineup.held(None):
                         self._discard(None, now)  # what was never confirmed is not said
                     self.state = SessionState.CLOSING
@@ -272,7 +272,9 @@ class Session:
                 self._start(utterance)
                 if utterance.record.first_window_at is None:
                     utterance.record.first_window_at = now
-                self._outbox.put(utterance, Audio(utterance.id, samples, utterance.samples))
+                samples = samples[utterance.skipped(len(samples)) :]
+                if len(samples):
+                    self._outbox.put(utterance, Audio(utterance.id, samples, utterance.samples))
                 utterance.samples += len(samples)
             case SentenceDone():
                 self._handed_out.popleft()
@@ -311,6 +313,7 @@ class Session:
     # -- interruption and holding back ---------------------------------------------------------
 
     def _cancel(self, request: Cancel, now: float) -> None:
+        self._outbox.silence(request.utterance)
         if self._lineup.is_stale(request.utterance):  # cancelled twice
             self._outbox.put_urgent(UtteranceCancelled(request.utterance, 0.0, "", "", True))
         else:
@@ -375,7 +378,8 @@ class Session:
         self._outbox.records.append(utterance.record)
 
     def _advance(self, now: float) -> None:
-        """Complete what is done, in order."""
+        """Find the sentences that are needed next, and complete what is done, in order."""
+        self._writing.cut(now)
         pending = self._lineup.pending
         while pending and pending[0].done:
             if pending[0].failed:

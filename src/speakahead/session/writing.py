@@ -11,7 +11,7 @@ from speakahead.session.lineup import Lineup
 from speakahead.session.outbox import Outbox
 from speakahead.session.record import UtteranceRecord
 from speakahead.session.utterance import Utterance
-from speakahead.text.chunker import IncrementalSentenceChunker, Sentence
+from speakahead.text.chunker import IncrementalSentenceChunker
 
 
 class Writing:
@@ -60,10 +60,10 @@ class Writing:
         if not request.text.strip():
             raise InvalidRequest("The text is empty.", code="empty_text")
         self._language_of(request.settings or self.defaults)  # before anything is ended
-        self.end(now)
+        self.end()
         utterance = self._open(request, now)
-        self._take(utterance, utterance.add_text(request.text), now)
-        self._end(utterance, now)
+        self._lineup.add_text(utterance, request.text)
+        self._lineup.end(utterance)
 
     def append(self, request: Append, now: float) -> None:
         """Take more text.
@@ -80,7 +80,7 @@ class Writing:
                 return
             self._refused = None
         if self.current is not None and name is not None and name != self.current.id:
-            self.end(now)
+            self.end()
         if self.current is None and not request.delta:
             return  # some models begin with an empty delta
         try:
@@ -96,14 +96,22 @@ class Writing:
         if self.current.length + len(request.delta) > self._limits.max_utterance:
             raise TextTooLong("The utterance is too long; flush it, and begin another.")
         if not self.current.failed:
-            self._take(self.current, self.current.add_text(request.delta), now)
+            self._lineup.add_text(self.current, request.delta)
 
-    def end(self, now: float) -> None:
+    def end(self) -> None:
         """The utterance that is being written is complete."""
         self._refused = None
         if self.current is not None:
-            self._end(self.current, now)
+            self._lineup.end(self.current)
             self.current = None
+
+    def cut(self, now: float) -> None:
+        """Cut text that waits into sentences, as far as they are needed."""
+        for utterance, sentences in self._lineup.cut():
+            if utterance.record.sentence_at is None:
+                utterance.record.sentence_at = now
+            for sentence in sentences:
+                self._outbox.put(utterance, SentenceReady(utterance.id, sentence))
 
     def _open(self, request: Speak | Append, now: float) -> Utterance:
         settings = request.settings or self.defaults
@@ -116,6 +124,7 @@ class Writing:
             language,
             IncrementalSentenceChunker(language, soft_limit=self._limits.soft_limit),
             UtteranceRecord(self._name, name, settings.voice, now),
+            skip=request.skip if isinstance(request, Append) else 0,
         )
         self._lineup.add(utterance)
         return utterance
@@ -125,16 +134,3 @@ class Writing:
             raise TextTooLong(
                 f"A request may hold {self._limits.max_text:,} characters; send the text in parts."
             )
-
-    def _end(self, utterance: Utterance, now: float) -> None:
-        if not utterance.failed:
-            self._take(utterance, utterance.chunker.flush(), now)
-        utterance.ended = True
-
-    def _take(self, utterance: Utterance, sentences: list[Sentence], now: float) -> None:
-        # A block of code is shown, not read aloud.
-        self._lineup.wait(utterance, [s for s in sentences if not s.fenced])
-        if sentences and utterance.record.sentence_at is None:
-            utterance.record.sentence_at = now
-        for sentence in sentences:
-            self._outbox.put(utterance, SentenceReady(utterance.id, sentence))
