@@ -8,6 +8,7 @@ import pytest
 
 from speakahead.backends.local import LocalBackend
 from speakahead.errors import IllegalTransition, UnknownVoice, UnsupportedLanguage
+from speakahead.session import Limits
 from speakahead.session.events import (
     Audio,
     Event,
@@ -112,7 +113,11 @@ def test_misuse() -> None:
     asyncio.run(scenario())
 
 
-def test_a_producer_that_is_too_fast_is_made_to_wait(speech: LocalBackend) -> None:
+def test_a_producer_that_is_too_fast_is_made_to_wait(
+    speech: LocalBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(speech, "limits", Limits(max_waiting=100_000))
+
     async def scenario() -> None:
         async with speech.open() as stream:
             pushed = 0
@@ -133,7 +138,11 @@ def test_a_producer_that_is_too_fast_is_made_to_wait(speech: LocalBackend) -> No
     asyncio.run(scenario())
 
 
-def test_input_can_be_ended_before_anything_is_read(speech: LocalBackend) -> None:
+def test_input_can_be_ended_before_anything_is_read(
+    speech: LocalBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(speech, "limits", Limits(max_waiting=100_000))
+
     async def scenario() -> int:
         async with speech.open() as stream:
             for _ in range(6):

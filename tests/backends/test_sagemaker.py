@@ -11,7 +11,7 @@ import pytest
 
 from speakahead.backends.resuming import Resumption
 from speakahead.backends.sagemaker import SageMakerBackend
-from speakahead.emulator import Certificates, Fault, FaultKind, LocalEndpoint
+from speakahead.emulator import Fault, FaultKind, LocalEndpoint
 from speakahead.errors import ConnectionFailed, InvalidRequest, SpeakaheadError, Unauthorized
 from speakahead.server.settings import ServerSettings
 from speakahead.session.events import (
@@ -27,6 +27,7 @@ from speakahead.session.events import (
     UtteranceCancelled,
     UtteranceCompleted,
 )
+from tests.emulator.trust import certificates
 from tests.server.rig import Rig, serving
 
 NAME = "kokoro-82m"
@@ -45,7 +46,6 @@ TRANSIENT = (
 @pytest.fixture(autouse=True, scope="module")
 def _account() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("SSL_CERT_FILE", str(Certificates().ca_path))
         patch.setenv("AWS_ACCESS_KEY_ID", "AKIAIOSFODNN7EXAMPLE")
         patch.setenv("AWS_SECRET_ACCESS_KEY", "not-a-secret")
         patch.setenv("AWS_EC2_METADATA_DISABLED", "true")
@@ -59,7 +59,9 @@ async def rigged(
 ) -> AsyncIterator[tuple[Rig, LocalEndpoint]]:
     async with (
         serving(settings) as rig,
-        LocalEndpoint(f"http://127.0.0.1:{rig.port}", NAME) as endpoint,
+        LocalEndpoint(
+            f"http://127.0.0.1:{rig.port}", NAME, certificates=certificates()
+        ) as endpoint,
     ):
         yield rig, endpoint
 
@@ -149,7 +151,7 @@ def test_a_fault_in_the_middle_loses_nothing(kind: FaultKind) -> None:
     text = Append("One two. Three four. Five six.", utterance="a")
 
     async def scenario() -> tuple[list[Event], list[Event]]:
-        async with rigged() as (_, endpoint):
+        async with rigged(ServerSettings(ahead_s=None)) as (_, endpoint):
             speech = backend(endpoint, silence_s=1.0)
             calm = await speak(speech, text)
             endpoint.set_faults(Fault(kind, after=9, times=1))
@@ -201,7 +203,7 @@ def test_a_fault_that_comes_again_and_again_is_an_error() -> None:
 def test_a_session_is_renewed_without_a_seam() -> None:
     async def scenario() -> tuple[list[Event], list[Event], int]:
         async with rigged(ServerSettings(ahead_s=0.3)) as (_, endpoint):
-            requests = (Append("Ab. Cd. Ef. Gh. Ij.", utterance="a"), Speak("Kl.", utterance="b"))
+            requests = (Append("Ab. Cd. Ef.", utterance="a"), Speak("Kl.", utterance="b"))
             calm = await speak(backend(endpoint), *requests)
             most = 0
 

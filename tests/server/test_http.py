@@ -11,7 +11,7 @@ import numpy as np
 import openai
 import pytest
 
-from speakahead.audio.encoder import FORMATS
+from speakahead.audio.formats import FORMATS
 from speakahead.server.openai import VOICE_ALIASES
 from tests.conftest import Server
 

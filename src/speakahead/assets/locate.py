@@ -11,8 +11,9 @@ from speakahead.assets.manifest import KOKORO, Manifest
 from speakahead.errors import ModelCorrupt, ModelNotFound
 
 MODEL_DIR_VARIABLE = "SPEAKAHEAD_MODEL_DIR"
+CONTAINER_DIR_VARIABLE = "SM_MODEL_DIR"
+"""Where the platform has put the model; SageMaker's own containers use the variable too."""
 CONTAINER_DIRECTORY = Path("/opt/ml/model")
-"""Where Amazon SageMaker AI puts the unpacked model of an endpoint."""
 
 _HOW_TO_GET = "Run `speakahead models pull` to fetch it, or name a directory that holds it."
 
@@ -52,6 +53,12 @@ def cache_directory(manifest: Manifest = KOKORO) -> Path:
     return base / "speakahead" / manifest.name
 
 
+def container_directory() -> Path:
+    """Where Amazon SageMaker AI puts the unpacked model of an endpoint: ``/opt/ml/model``."""
+    value = os.environ.get(CONTAINER_DIR_VARIABLE)
+    return Path(value) if value else CONTAINER_DIRECTORY
+
+
 def target_directory(explicit: Path | None = None) -> Path:
     """Where a pull puts its files: ``explicit``, else ``SPEAKAHEAD_MODEL_DIR``, else the cache."""
     return explicit or _configured() or cache_directory()
@@ -79,7 +86,7 @@ def locate(explicit: Path | None = None, manifest: Manifest = KOKORO) -> ModelDi
     """Finds the model to use.
 
     The first of these that applies decides: ``explicit``; the environment variable
-    ``SPEAKAHEAD_MODEL_DIR``; ``/opt/ml/model`` if a model lies there; this user's cache. A
+    ``SPEAKAHEAD_MODEL_DIR``; ``container_directory()`` if a model lies there; this user's cache. A
     directory that somebody named is never passed over in silence: if it is unusable, that is an
     error even if another place holds a good model.
 
@@ -90,8 +97,8 @@ def locate(explicit: Path | None = None, manifest: Manifest = KOKORO) -> ModelDi
     named = explicit or _configured()
     if named is not None:
         return open_directory(named, manifest)
-    if installed_weights(CONTAINER_DIRECTORY, manifest):
-        return open_directory(CONTAINER_DIRECTORY, manifest)
+    if installed_weights(given := container_directory(), manifest):
+        return open_directory(given, manifest)
     return open_directory(cache_directory(manifest), manifest)
 
 

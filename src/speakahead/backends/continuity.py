@@ -54,6 +54,8 @@ class _Utterance:
     """What is known of an utterance that has not ended.
 
     Attributes:
+        legs: how many have spoken it.
+        untouched: this leg has not begun with it, though an earlier one had.
         base: what the leg's own positions count from: a character and a sample.
         begins: the sentence that is being spoken: its first character and sample.
         ends: the end of what has been announced of it; 0 before the first.
@@ -71,6 +73,8 @@ class _Utterance:
     ended: bool = False
     held: bool = False
     started: bool = False
+    legs: int = 1
+    untouched: bool = False
     base: tuple[int, int] = (0, 0)
     begins: tuple[int, int] = (0, 0)
     ends: int = 0
@@ -143,10 +147,12 @@ class Continuity:
     def settled(self) -> bool:
         """Whether the session can be handed over.
 
-        Not while an answer is due, something is held, or a sentence is spoken that will go on.
+        Not while an answer is due, something is held, a sentence is spoken that will go on, or
+        the leg has not reached what it has to add.
         """
         held = self._hold_next or any(utterance.held for utterance in self._utterances)
-        return not (self._due or held or (self._utterances and self._utterances[0].goes_on))
+        first = self._utterances[0] if self._utterances else None
+        return not (self._due or held or (first and (first.goes_on or first.untouched)))
 
     def next_event(self) -> Event | None:
         """The next event for the client, oldest first."""
@@ -297,7 +303,9 @@ class Continuity:
     def _sentence(self, utterance: _Utterance, event: SentenceStarted) -> None:
         if utterance.parts_known:
             utterance.parts_known -= 1
+            utterance.untouched = utterance.parts_known > 0
             return
+        utterance.untouched = False
         span = utterance.moved(event.sentence.span)
         if span.end > utterance.ends:
             # What follows a cut within a sentence would be read another way without what precedes.
@@ -333,7 +341,7 @@ class Continuity:
             self._due.popleft()
         for utterance in self._named(event.utterance or ""):
             self._forget(utterance)
-            if utterance.base[1]:  # the leg has not seen all of it
+            if utterance.legs > 1:  # the leg has not seen all of it
                 asked = request.played_s if isinstance(request, Cancel) else None
                 event = utterance.cancelled(asked, now, final=event.final)
         self._events.append(event)
@@ -355,6 +363,8 @@ class Continuity:
         self._leaving, self.handed_over, self._unwanted = None, False, 0
         requests: list[Request] = []
         for utterance in self._utterances:
+            utterance.legs += 1
+            utterance.untouched = utterance.parts > 0
             utterance.base = utterance.begins
             utterance.parts_known = utterance.parts
             known = utterance.samples - utterance.begins[1]
@@ -382,7 +392,8 @@ class Continuity:
         # A blank where there is nothing, for without text there is no utterance.
         rest = utterance.text[start:] or " "
         requests: list[Request] = [Hold(utterance.name)] if utterance.held else []
-        requests.append(Append(rest, utterance.settings, utterance.name, known))
+        continued = known if utterance.started else None
+        requests.append(Append(rest, utterance.settings, utterance.name, continued))
         return [*requests, Flush()] if utterance.ended else requests
 
     def _rest(self) -> list[Request]:
@@ -401,6 +412,8 @@ class Continuity:
         """What comes from now on is the next leg's."""
         assert self._leaving is not None
         leaving, self._leaving = self._leaving, None
+        leaving.legs += 1
+        leaving.untouched = True
         leaving.base = (self._cut, leaving.samples)
         self.handed_over = True
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
 from pathlib import Path
@@ -10,7 +11,8 @@ from pathlib import Path
 import uvicorn
 from starlette.applications import Starlette
 
-from speakahead.assets import locate
+from speakahead.assets import ModelDirectory, locate
+from speakahead.assets.locate import container_directory
 from speakahead.assets.manifest import KOKORO
 from speakahead.backends.local import LocalBackend
 from speakahead.errors import InvalidRequest, ModelError
@@ -21,6 +23,8 @@ from speakahead.server.access import parse_keys, read_keys
 from speakahead.server.app import create_app
 from speakahead.server.drain import DrainingServer
 from speakahead.server.settings import ServerSettings
+
+_log = logging.getLogger(__name__)
 
 API_KEYS_VARIABLE = "SPEAKAHEAD_API_KEYS"
 
@@ -81,6 +85,7 @@ def serve(
     """
     found = locate(model)  # fails at once, rather than after the port is open
     logs.configure(log_format)
+    _say_which(found)
     failed = abandoned = False
 
     async def load() -> LocalBackend:
@@ -120,7 +125,7 @@ def serve(
             os._exit(status)
 
     about = {"model": KOKORO.name, "weights": found.weights.stem}
-    app = create_app(load, settings, on_load_failure=stop, model=about)
+    app = create_app(load, settings, on_load_failure=stop, model=about, engine=engine)
     server = DrainingServer(
         configuration(app, settings, host, port),
         app.state.speech.drain,
@@ -129,3 +134,13 @@ def serve(
     asyncio.run(run())
     if failed:
         raise ModelError("The model could not be loaded; the log says why.")
+
+
+def _say_which(found: ModelDirectory) -> None:
+    """Log where the model comes from, and if the platform has put something else in its place."""
+    given = container_directory()
+    if found.path != given:
+        with contextlib.suppress(OSError):
+            if any(given.iterdir()):
+                _log.warning("what lies in %s is not a model of Kokoro, and is not used", given)
+    _log.info("the model is %s", found.path / found.weights.name)

@@ -98,7 +98,7 @@ class V2Client:
             case Append(delta=delta, settings=settings, utterance=utterance, skip=skip):
                 self._open_utterance(delta, utterance)
                 fields = {} if settings is None else _fields(settings)
-                if skip:
+                if skip is not None:
                     fields["skip_samples"] = skip
                 return [TextMessage(text=delta, utterance=utterance, **fields).to_json()]
             case Flush():

@@ -110,7 +110,7 @@ class V2Codec:
             case TextMessage(text=text, utterance=utterance):
                 changed = merge(self.settings, message)
                 settings = None if changed == self.settings else changed
-                return Append(text, settings, utterance, message.skip_samples or 0)
+                return Append(text, settings, utterance, message.skip_samples)
             case FlushMessage():
                 return Flush()
             case CancelMessage(utterance=utterance):

@@ -38,7 +38,10 @@ class Listener(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Job:
-    """One sentence to speak; ``start`` is its position in the source text."""
+    """One sentence to speak; ``start`` is its position in the source text.
+
+    ``admitted``: it goes on with speech that was admitted before, on another stream.
+    """
 
     text: str
     start: int
@@ -48,3 +51,4 @@ class Job:
     pause_s: float
     listener: Listener
     pronunciations: tuple[Pronunciation, ...] = ()
+    admitted: bool = False

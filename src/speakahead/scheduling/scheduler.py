@@ -187,6 +187,7 @@ class Scheduler[P: Plan]:
             now = self._clock()
             if not stream._queue and stream._plays_until <= now:
                 stream._admitted = False  # its last utterance has been played
+            stream._admitted = stream._admitted or job.admitted
             stream._queue.append(Queued(job, now, guess_s))
             self._changed.notify()
 
@@ -230,7 +231,7 @@ class Scheduler[P: Plan]:
                 picked = self._pick()
                 if picked is None:
                     return
-                self._take_turn(*picked)
+                picked[1].context.run(self._take_turn, *picked)
                 picked = None
             except BaseException as fault:
                 _log_fault("a worker was interrupted", fault)
@@ -292,11 +293,12 @@ class Scheduler[P: Plan]:
             self.counters.refused += 1
             queued = stream._queue.popleft()
             longest = max(d.ahead_s + d.remaining_s for d in others)
-            queued.job.listener.failed(
+            queued.context.run(
+                queued.job.listener.failed,
                 Overloaded(
                     "The server speaks for as many as it can keep on time; try again later.",
                     retry_after_s=max(1.0, longest),
-                )
+                ),
             )
         return False
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Collection, Iterator
+from contextvars import Context, copy_context
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -56,6 +57,8 @@ class Queued:
     remaining_s: float
     """Seconds of sound that are still to be decoded, estimated from the text at first."""
     steps: Iterator[Step] | None = None
+    context: Context = field(default_factory=copy_context)
+    """What its submitter had in its context variables: the worker's logs name its request."""
 
 
 @dataclass(slots=True, eq=False)

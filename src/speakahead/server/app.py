@@ -21,8 +21,9 @@ from starlette.routing import Route, WebSocketRoute
 from speakahead.backends.local import LocalBackend
 from speakahead.backends.observation import Observer, UtteranceRecord
 from speakahead.errors import InvalidRequest, SpeakaheadError
+from speakahead.kokoro.parts import Backend
 from speakahead.protocol.v1 import ROUTE
-from speakahead.server import bidirectional, openai, openapi, sagemaker, telemetry
+from speakahead.server import bidirectional, emf, openai, openapi, sagemaker, telemetry
 from speakahead.server.access import AccessRules, RequireKey
 from speakahead.server.drain import Drain
 from speakahead.server.logs import REQUEST_ID_HEADERS, RequestLog, UtteranceLog
@@ -32,6 +33,9 @@ from speakahead.server.settings import ServerSettings
 from speakahead.server.status import error_response
 
 _log = logging.getLogger(__name__)
+
+ALTERNATIVE_ROUTE = "/v1/speak"
+"""Where endpoints of others have their sessions; a caller names it as ModelInvocationPath."""
 
 _POLLED = frozenset({"/ping", "/metrics"})
 
@@ -70,6 +74,7 @@ def create_app(
     *,
     on_load_failure: Callable[[], None] = lambda: None,
     model: Mapping[str, str] | None = None,
+    engine: Backend = Backend.AUTO,
 ) -> Starlette:
     """The application; the model is loaded in the background while ``/ping`` answers 503.
 
@@ -78,14 +83,19 @@ def create_app(
         settings: how the doors behave.
         on_load_failure: called when the model cannot be loaded, so that the process can end.
         model: what the metrics are to say about the model.
+        engine: the engine that was asked for; metrics and logs tell if it is another one.
     """
     settings = settings or ServerSettings()
     state = ServerState.of(settings)
-    state.metrics.describe(model or {})
+    facts = {**(model or {}), "engine_requested": engine.value}
+    state.metrics.describe(facts)
 
     async def warm_up(observers: list[Observer]) -> None:
         try:
             backend = await load()
+            _describe_engine(state.metrics, facts, backend, engine)
+            if (embedded := emf.from_environment(facts)) is not None:
+                observers.append(embedded)
             backend.observer = _Observers(observers)
             state.metrics.watch_scheduler(backend.scheduler)
             state.backend = backend
@@ -123,6 +133,7 @@ def create_app(
             Route("/ping", sagemaker.ping),
             Route("/invocations", sagemaker.invocations, methods=["POST"], middleware=speaking),
             WebSocketRoute(ROUTE, bidirectional.bidirectional_stream),
+            WebSocketRoute(ALTERNATIVE_ROUTE, bidirectional.bidirectional_stream),
             Route("/v1/audio/speech", openai.speech, methods=["POST"], middleware=speaking),
             Route("/v1/audio/voices", openai.voices, middleware=known),
             Route("/v1/models", openai.models, middleware=known),
@@ -139,6 +150,18 @@ def create_app(
     )
     app.state.speech = state
     return app
+
+
+def _describe_engine(
+    metrics: Metrics, facts: dict[str, str], backend: LocalBackend, asked: Backend
+) -> None:
+    """Say in metrics and logs what decodes, now that it is known."""
+    facts |= {"engine": backend.engine.value, "precision": backend.precision}
+    metrics.describe(facts)
+    if asked not in (Backend.AUTO, backend.engine):
+        metrics.fell_back()
+        _log.warning("the engine %s did not start: %s decodes instead", asked, backend.engine)
+    _log.info("windows are decoded by %s in %s", backend.engine, backend.precision)
 
 
 class _Observers:

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from importlib.metadata import version
 from typing import Any
 
-from prometheus_client import CollectorRegistry, Counter, Histogram, Info, ProcessCollector
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, ProcessCollector
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
@@ -75,7 +75,15 @@ class Metrics:
             ["code"],
             registry=self.registry,
         )
-        self._info = Info("speakahead", "Versions, and the model.", registry=self.registry)
+        self._info = Info(
+            "speakahead", "Versions, the model, and what decodes it.", registry=self.registry
+        )
+        self._fallback = Gauge(
+            "speakahead_engine_fallback",
+            "1 if the engine that was asked for could not start, so that the CPU decodes.",
+            registry=self.registry,
+        )
+        self._facts: dict[str, str] = {}
         for outcome in _ENDS:  # so that rates begin at 0 rather than with the first event
             self._utterances.labels(outcome)
         for stage in STAGES:
@@ -87,9 +95,9 @@ class Metrics:
             self._first_sound.observe(record.first_sent_at - record.requested_at)
         for stage, (began_at, ended_at) in stages(record).items():
             self._stages.labels(stage).observe(ended_at - began_at)
-        failed = record.outcome not in _ENDS
-        self._utterances.labels("failed" if failed else record.outcome).inc()
-        if failed:
+        outcome = outcome_of(record)
+        self._utterances.labels(outcome).inc()
+        if outcome == "failed":
             self._errors.labels(record.outcome, "utterance").inc()
 
     def request_refused(self, error: SpeakaheadError) -> None:
@@ -100,11 +108,16 @@ class Metrics:
         """Count a session that was not admitted."""
         self._refused.labels(error.code).inc()
 
-    def describe(self, model: Mapping[str, str]) -> None:
-        """Show this about the model (``model``, ``precision``, …) in ``speakahead_info``."""
+    def describe(self, facts: Mapping[str, str]) -> None:
+        """Show this too (``model``, ``precision``, …) in ``speakahead_info``."""
+        self._facts |= facts
         self._info.info(
-            {"version": version("speakahead"), "python": platform.python_version(), **model}
+            {"version": version("speakahead"), "python": platform.python_version(), **self._facts}
         )
+
+    def fell_back(self) -> None:
+        """Tell that the CPU decodes because the engine that was asked for did not start."""
+        self._fallback.set(1)
 
     def watch_sessions(self, sessions: SessionRegistry) -> None:
         """Read the number of sessions from here."""
@@ -118,6 +131,11 @@ class Metrics:
         """The metrics and their media type, in the text format or in OpenMetrics."""
         encode, media_type = choose_encoder(accept)
         return encode(self.registry), media_type
+
+
+def outcome_of(record: UtteranceRecord) -> str:
+    """``completed``, ``cancelled``, ``abandoned`` or, whatever the error was, ``failed``."""
+    return record.outcome if record.outcome in _ENDS else "failed"
 
 
 def stages(record: UtteranceRecord) -> dict[str, tuple[float, float]]:

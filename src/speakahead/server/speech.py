@@ -13,7 +13,8 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from speakahead.audio import wav
-from speakahead.audio.encoder import FORMATS, Encoder, open_encoder
+from speakahead.audio.encoder import Encoder, open_encoder
+from speakahead.audio.formats import FORMATS
 from speakahead.audio.pcm import SAMPLE_RATE
 from speakahead.backends.local import LocalBackend, LocalStream
 from speakahead.errors import (

@@ -99,14 +99,14 @@ class Append:
     own.
 
     Attributes:
-        skip: samples at the utterance's beginning that the client has already, from a session that
-            was lost; they count as sent.
+        skip: the utterance goes on from another session, and so many samples at its beginning the
+            client has already; they count as sent. None: it is a new one.
     """
 
     delta: str
     settings: VoiceSettings | None = None
     utterance: str | None = None
-    skip: int = 0
+    skip: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,13 +174,17 @@ Request = Speak | Append | Flush | Close | Configure | Cancel | Hold | Release |
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """One sentence to be synthesised, with the pause that follows it if it has any sound."""
+    """One sentence to be synthesised, with the pause that follows it if it has any sound.
+
+    ``admitted``: it goes on with what another session has begun.
+    """
 
     utterance: str
     sentence: Sentence
     settings: VoiceSettings
     language: str
     pause_s: float
+    admitted: bool = False
 
 
 @dataclass(frozen=True, slots=True)

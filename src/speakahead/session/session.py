@@ -231,6 +231,7 @@ class Session:
             utterance.settings,
             utterance.language,
             pauses.after(sentence.boundary),
+            admitted=utterance.continued,
         )
         utterance.outstanding += 1
         self._handed_out.append((work, utterance))

@@ -56,6 +56,7 @@ class Utterance:
         ended: no more text will come.
         started: ``UtteranceStarted`` has been emitted.
         failed: it ended with an error; what still comes of it is dropped.
+        continued: another session has begun it.
         skip: samples that are still to be made, and that the client has already.
         held: nothing of it may leave.
         samples: samples that have been made.
@@ -68,6 +69,7 @@ class Utterance:
     language: str
     chunker: IncrementalSentenceChunker
     record: UtteranceRecord
+    continued: bool = False
     skip: int = 0
     held: bool = False
     waiting: deque[Sentence] = field(default_factory=deque)

@@ -124,7 +124,8 @@ class Writing:
             language,
             IncrementalSentenceChunker(language, soft_limit=self._limits.soft_limit),
             UtteranceRecord(self._name, name, settings.voice, now),
-            skip=request.skip if isinstance(request, Append) else 0,
+            continued=isinstance(request, Append) and request.skip is not None,
+            skip=(request.skip or 0) if isinstance(request, Append) else 0,
         )
         self._lineup.add(utterance)
         return utterance
