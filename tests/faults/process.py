@@ -1,7 +1,7 @@
 """The real server in a process of its own, whose engine can be made to fail from outside.
 
 ``SIGUSR1`` lets the next window of a long sentence raise; ``SIGUSR2`` kills the worker thread
-within it.
+within it. Argument: the port.
 """
 
 import asyncio

@@ -1,7 +1,7 @@
 """What goes wrong on the client's side or inside, against the real process with the real model.
 
-After each fault: no session, stream or thread is left, memory is what it was, and a bystander who
-spoke all the while heard what he would have heard alone, to the last bit but one.
+After each fault: no session, stream, thread or socket is left, memory is what it was, and a
+bystander who spoke all the while heard what he would have heard alone, to the last bit but one.
 """
 
 import contextlib
@@ -9,8 +9,6 @@ import json
 import re
 import signal
 import socket
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -22,34 +20,26 @@ import pytest
 from websockets.sync.client import ClientConnection, connect
 
 from speakahead.protocol.framing import unpack
-from tests.conftest import ROUTE, Server, free_port, wait_until_ready
+from tests.conftest import ROUTE, Server
+from tests.faults.running import server_of
 
 TEXT = "The kettle is on. The bread will be ready in ten minutes, and then we can eat."
 BYSTANDER = "The kettle is on."
+HANDSHAKE = (
+    f"GET {ROUTE}?protocol=2 HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+    "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13\r\n\r\n"
+).encode()
+NO_MASK = b"\x00\x00\x00\x00"
 
 
 @pytest.fixture(scope="module")
 def faulty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     log = tmp_path_factory.mktemp("faults") / "server.log"
-    port = free_port()
-    with log.open("w") as output:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "tests.faults.process", str(port)],
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            text=True,
-            cwd=Path(__file__).parents[2],
-        )
-        server = Server(process, port, log)
-        try:
-            wait_until_ready(server)
-            with server.session() as client:  # what grows once only has grown now
-                for _ in range(3):
-                    client.speak(TEXT)
-            yield server
-        finally:
-            process.kill()
-            process.wait()
+    with server_of("process", log) as server:
+        with server.session() as client:  # what grows once only has grown now
+            for _ in range(3):
+                client.speak(TEXT)
+        yield server
 
 
 @pytest.fixture(scope="module")
@@ -82,6 +72,7 @@ def nothing_is_left(faulty: Server, alone: bytes) -> Iterator[None]:
     wait_for(lambda: metric(faulty, "speakahead_sessions") == 0, 10)
     assert metric(faulty, "speakahead_streams") == 0
     wait_for(lambda: usage(faulty)["Threads"] <= before["Threads"], 15)
+    wait_for(lambda: usage(faulty)["files"] <= before["files"], 15)
     wait_for(lambda: usage(faulty)["VmRSS"] <= before["VmRSS"] * 1.05, 5)
     log = faulty.log_text()
     assert "the words to be spoken" not in log
@@ -101,8 +92,10 @@ def same(sound: bytes, expected: bytes) -> bool:
 
 
 def usage(server: Server) -> dict[str, int]:
-    status = Path(f"/proc/{server.process.pid}/status").read_text()
-    return {key: int(value) for key, value in re.findall(r"(VmRSS|Threads):\s+(\d+)", status)}
+    process = Path(f"/proc/{server.process.pid}")
+    status = (process / "status").read_text()
+    held = {key: int(value) for key, value in re.findall(r"(VmRSS|Threads):\s+(\d+)", status)}
+    return {**held, "files": len(list((process / "fd").iterdir()))}
 
 
 def metric(server: Server, name: str) -> float:
@@ -189,17 +182,92 @@ def test_a_client_that_stops_reading_is_dropped(faulty: Server) -> None:
     with socket.socket() as raw:
         raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)  # before the window is agreed
         raw.connect(("127.0.0.1", faulty.port))
-        key = "AAAAAAAAAAAAAAAAAAAAAA=="
-        raw.sendall(
-            f"GET {ROUTE} HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-            f"Sec-WebSocket-Key: {key}\r\nSec-WebSocket-Version: 13\r\n\r\n".encode()
-        )
+        raw.sendall(HANDSHAKE.replace(b"?protocol=2", b""))
         assert raw.recv(1000).startswith(b"HTTP/1.1 101")
         message = json.dumps({"text": TEXT * 12}).encode()
-        mask = b"\x00\x00\x00\x00"
-        raw.sendall(b"\x81\xfe" + len(message).to_bytes(2) + mask + message)
+        raw.sendall(b"\x81\xfe" + len(message).to_bytes(2) + NO_MASK + message)
         wait_for(lambda: metric(faulty, "speakahead_sessions") == 2, 10)
         wait_for(lambda: metric(faulty, "speakahead_sessions") == 1, 90)
+
+
+@pytest.mark.parametrize("sent", [b"", HANDSHAKE[:40], HANDSHAKE[:-2]])
+def test_a_connection_that_never_becomes_one(faulty: Server, sent: bytes) -> None:
+    with socket.create_connection(("127.0.0.1", faulty.port)) as raw:
+        raw.sendall(sent)
+        with session(faulty) as connection:
+            send(connection, "text", text="Good.")
+            send(connection, "flush")
+            assert until(connection, "utterance_complete")[1]
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"\x81",
+        b"\x81\xfe\x10\x00" + NO_MASK + b'{"type": ',
+        b"\x01\x89" + NO_MASK + b'{"type": ' + b"\x00\x80" + NO_MASK,
+    ],
+    ids=["header", "payload", "fragment"],
+)
+def test_a_message_that_never_ends(faulty: Server, sent: bytes) -> None:
+    with socket.create_connection(("127.0.0.1", faulty.port)) as raw:
+        raw.sendall(HANDSHAKE)
+        assert raw.recv(1000).startswith(b"HTTP/1.1 101")
+        raw.sendall(sent)
+        wait_for(lambda: metric(faulty, "speakahead_sessions") == 2, 10)
+    wait_for(lambda: metric(faulty, "speakahead_sessions") == 1, 10)
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [b"\x83\x80" + NO_MASK, b"\xc1\x80" + NO_MASK, b"\x81\x00", b"\x00\x80" + NO_MASK],
+    ids=["unknown opcode", "reserved bit", "not masked", "continues nothing"],
+)
+def test_a_frame_that_breaks_the_protocol_ends_its_connection(faulty: Server, frame: bytes) -> None:
+    with socket.create_connection(("127.0.0.1", faulty.port), 10) as raw:
+        raw.sendall(HANDSHAKE)
+        assert raw.recv(1000).startswith(b"HTTP/1.1 101")
+        raw.sendall(frame)
+        received = b""
+        while piece := raw.recv(1000):
+            received += piece
+    assert b"\x03\xea" in received[-125:]  # 1002
+    wait_for(lambda: metric(faulty, "speakahead_sessions") == 1, 10)
+
+
+def test_a_client_that_is_half_closed_is_gone(faulty: Server) -> None:
+    """It sends no more and, in this protocol, cannot even answer a close."""
+    with socket.create_connection(("127.0.0.1", faulty.port), 10) as raw:
+        raw.sendall(HANDSHAKE)
+        message = json.dumps({"type": "text", "text": TEXT}).encode()
+        raw.sendall(b"\x81" + bytes([0x80 | len(message)]) + NO_MASK + message)
+        wait_for(lambda: metric(faulty, "speakahead_sessions") == 2, 10)
+        raw.shutdown(socket.SHUT_WR)
+        wait_for(lambda: metric(faulty, "speakahead_sessions") == 1, 10)
+
+
+@pytest.mark.parametrize(
+    ("utterances", "text"), [(40, "word. " * 3000), (3000, "A word. ")], ids=["long", "many"]
+)
+def test_an_interruption_gets_through_a_day_of_text(
+    faulty: Server, utterances: int, text: str
+) -> None:
+    with session(faulty) as connection:
+        for number in range(utterances):
+            send(connection, "text", text=text, utterance=f"u{number}")
+        send(connection, "cancel")
+        final = False
+        while not final:
+            answer, _ = until(connection, "cancelled", "error")
+            assert answer["type"] == "cancelled"
+            assert str(answer["text_spoken"]) + str(answer["text_remaining"]) == text
+            final = bool(answer["final"])
+        assert answer["utterance"] == f"u{utterances - 1}"
+        send(connection, "text", text="Good.", utterance="next")
+        send(connection, "flush")
+        completed, frames = until(connection, "utterance_complete")
+        assert completed["utterance"] == "next"
+        assert frames
 
 
 def test_ten_thousand_deltas_at_once_and_then_an_interruption(faulty: Server) -> None:

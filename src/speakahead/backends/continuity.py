@@ -15,9 +15,10 @@ Names, positions and times in events are those of the whole session, whichever l
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from speakahead.audio.pcm import SAMPLE_RATE
+from speakahead.backends.followed import Followed
 from speakahead.session.events import (
     Append,
     Audio,
@@ -41,63 +42,11 @@ from speakahead.session.events import (
     UtteranceStarted,
     VoiceSettings,
 )
-from speakahead.session.utterance import Stretch, heard_end
+from speakahead.session.utterance import Stretch
 from speakahead.text.chunker import Boundary
-from speakahead.text.spans import Span
 
 _STALE = 256  # names of cancelled utterances, whose late text is dropped
 _OF_THE_CONNECTION = frozenset({"session_expired", "idle_timeout", "shutting_down"})
-
-
-@dataclass(slots=True, eq=False)
-class _Utterance:
-    """What is known of an utterance that has not ended.
-
-    Attributes:
-        legs: how many have spoken it.
-        untouched: this leg has not begun with it, though an earlier one had.
-        base: what the leg's own positions count from: a character and a sample.
-        begins: the sentence that is being spoken: its first character and sample.
-        ends: the end of what has been announced of it; 0 before the first.
-        goes_on: more of that sentence follows in the next unit.
-        parts: how often parts of that sentence have been announced.
-        parts_known: announcements that come again.
-        samples: that have come.
-        plays_until: when a client that plays without a pause will have played those.
-        heard: its words, for an interruption that no leg can answer.
-    """
-
-    name: str
-    settings: VoiceSettings
-    text: str = ""
-    ended: bool = False
-    held: bool = False
-    started: bool = False
-    legs: int = 1
-    untouched: bool = False
-    base: tuple[int, int] = (0, 0)
-    begins: tuple[int, int] = (0, 0)
-    ends: int = 0
-    goes_on: bool = False
-    parts: int = 0
-    parts_known: int = 0
-    samples: int = 0
-    plays_until: float = float("-inf")
-    heard: list[Stretch] = field(default_factory=list)
-
-    @property
-    def base_s(self) -> float:
-        return self.base[1] / SAMPLE_RATE
-
-    def moved(self, span: Span) -> Span:
-        return Span(span.start + self.base[0], span.end + self.base[0])
-
-    def cancelled(self, played_s: float | None, now: float, *, final: bool) -> UtteranceCancelled:
-        """The answer to an interruption, as far as it is known here."""
-        if played_s is None:
-            played_s = max(0.0, self.samples / SAMPLE_RATE - max(0.0, self.plays_until - now))
-        end = heard_end(self.text, self.heard, played_s)
-        return UtteranceCancelled(self.name, played_s, self.text[:end], self.text[end:], final)
 
 
 @dataclass(slots=True)
@@ -105,7 +54,7 @@ class _Due:
     """An answer that the leg owes, and the utterances that it will name."""
 
     request: Cancel | Discard
-    targets: list[_Utterance]
+    targets: list[Followed]
 
 
 class Continuity:
@@ -121,15 +70,15 @@ class Continuity:
         self.settings = settings or VoiceSettings()
         self.closing = False
         self.handed_over = False
-        self._utterances: deque[_Utterance] = deque()
-        self._writing: _Utterance | None = None
+        self._utterances: deque[Followed] = deque()
+        self._writing: Followed | None = None
         self._refused: str | None = None  # what is being written has ended already
         self._stale: deque[str] = deque(maxlen=_STALE)
         self._hold_next = False
         self._counter = 0
         self._due: deque[_Due] = deque()
         self._unwanted = 0  # answers of the next leg that have been given here
-        self._leaving: _Utterance | None = None
+        self._leaving: Followed | None = None
         self._cut = 0  # where the next leg's text of it begins
         self._events: deque[Event] = deque()
 
@@ -207,7 +156,7 @@ class Continuity:
                 return requests
             self._counter += 1
             settings = request.settings or self.settings
-            self._writing = _Utterance(name or f"utterance-{self._counter}", settings)
+            self._writing = Followed(name or f"utterance-{self._counter}", settings)
             self._writing.held, self._hold_next = self._hold_next, False
             self._utterances.append(self._writing)
         self._writing.text += request.delta
@@ -238,10 +187,10 @@ class Continuity:
                 return [replace(request, played_s=played_s)]
         return [request]
 
-    def _named(self, name: str | None) -> list[_Utterance]:
+    def _named(self, name: str | None) -> list[Followed]:
         return [u for u in self._utterances if name is None or u.name == name]
 
-    def _doom(self, targets: list[_Utterance]) -> None:
+    def _doom(self, targets: list[Followed]) -> None:
         """Utterances that an interruption drops take no more text."""
         self._stale.extend(utterance.name for utterance in targets)
         if self._writing in targets:
@@ -295,12 +244,12 @@ class Continuity:
                 moved = replace(sentence, span=utterance.moved(sentence.span))
                 self._events.append(replace(event, sentence=moved))
 
-    def _forget(self, utterance: _Utterance) -> None:
+    def _forget(self, utterance: Followed) -> None:
         self._utterances.remove(utterance)
         if self._writing is utterance:
             self._writing = None
 
-    def _sentence(self, utterance: _Utterance, event: SentenceStarted) -> None:
+    def _sentence(self, utterance: Followed, event: SentenceStarted) -> None:
         if utterance.parts_known:
             utterance.parts_known -= 1
             utterance.untouched = utterance.parts_known > 0
@@ -323,7 +272,7 @@ class Continuity:
         sentence = replace(event.sentence, span=span)
         self._events.append(replace(event, sentence=sentence, words=words))
 
-    def _audio(self, utterance: _Utterance, event: Audio, now: float) -> None:
+    def _audio(self, utterance: Followed, event: Audio, now: float) -> None:
         known = utterance.samples - (event.offset + utterance.base[1])
         if known >= len(event.samples):
             return  # it had come on another leg
@@ -388,7 +337,7 @@ class Continuity:
             requests += self._again(utterance, utterance.ends)
         return requests + self._rest()
 
-    def _again(self, utterance: _Utterance, start: int, known: int = 0) -> list[Request]:
+    def _again(self, utterance: Followed, start: int, known: int = 0) -> list[Request]:
         # A blank where there is nothing, for without text there is no utterance.
         rest = utterance.text[start:] or " "
         requests: list[Request] = [Hold(utterance.name)] if utterance.held else []
@@ -400,7 +349,7 @@ class Continuity:
         requests: list[Request] = [Hold()] if self._hold_next else []
         return [*requests, Close()] if self.closing else requests
 
-    def _done_its_part(self, utterance: _Utterance, event: Event) -> bool:
+    def _done_its_part(self, utterance: Followed, event: Event) -> bool:
         leaving = self._leaving
         if utterance is not leaving:
             return True

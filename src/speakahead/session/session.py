@@ -225,14 +225,9 @@ class Session:
             return None
         utterance, sentence = found
         pauses = utterance.settings.pauses or self._pauses
-        work = Work(
-            utterance.id,
-            sentence,
-            utterance.settings,
-            utterance.language,
-            pauses.after(sentence.boundary),
-            admitted=utterance.continued,
-        )
+        pause_s = pauses.after(sentence.boundary)
+        spoken = (utterance.id, sentence, utterance.settings, utterance.language, pause_s)
+        work = Work(*spoken, admitted=utterance.continued)
         utterance.outstanding += 1
         self._handed_out.append((work, utterance))
         return work
