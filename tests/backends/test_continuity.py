@@ -255,8 +255,9 @@ def scripts(draw: st.DrawFn) -> list[Request]:
         if draw(st.booleans()):
             requests.append(Configure(VoiceSettings(voice=f"v{number}", pauses=DEFAULTS.pauses)))
         held = draw(st.sampled_from([False, False, True]))
+        holds = draw(st.sampled_from([None, name]))
         if held:
-            requests.append(Hold())
+            requests.append(Hold(holds))
         if draw(st.booleans()):
             requests.append(Speak(text, None, name))
         else:
@@ -264,7 +265,7 @@ def scripts(draw: st.DrawFn) -> list[Request]:
             requests += [Append(text[i : i + size], None, name) for i in range(0, len(text), size)]
             requests.append(Flush())
         if held:
-            requests.append(Release())
+            requests.append(Release(holds))
     return [*requests, Close()]
 
 
@@ -406,3 +407,75 @@ def test_a_refused_utterance_stays_refused() -> None:
     assert rig.continuity.request(Append("two.", None, None), 0.0) == []
     assert rig.continuity.request(Append("two.", None, "u"), 0.0) == []
     assert rig.continuity.request(Append("Three.", None, "v"), 0.0)
+
+
+def test_what_is_held_by_name_before_its_text_stays_held_on_the_next_leg() -> None:
+    rig = Rig()
+    rig.request(Hold("u"))
+    rig.lose()
+    rig.request(Speak("A claim.", None, "u"))
+    rig.lose()
+    rig.work(30)
+    assert not any(isinstance(event, Audio) for event in rig.events)
+    rig.request(Release("u"))
+    rig.finish()
+    assert ("complete", "u") in [entry[:2] for entry in outline(rig.events)]
+
+
+@pytest.mark.parametrize(
+    ("request_", "code"),
+    [
+        (Hold("u"), "already_spoken"),
+        (Release("u"), "not_held"),
+        (Cancel("ghost"), "unknown_utterance"),
+        (Append("more", None, "u"), "already_complete"),
+    ],
+)
+def test_a_refused_request_ends_no_utterance(request_: Request, code: str) -> None:
+    rig = Rig()
+    rig.request(Speak("One two. Three four.", None, "u"))
+    rig.work(12)
+    assert any(isinstance(event, Audio) for event in rig.events)
+    rig.request(request_)
+    rig.work(3)
+    rig.lose()
+    rig.finish()
+    refused = [event.error.code for event in rig.events if isinstance(event, Failed)]
+    assert refused == [code]
+    kept = [event for event in rig.events if not isinstance(event, Failed)]
+    assert outline(kept) == undisturbed([Speak("One two. Three four.", None, "u")])
+    assert rig.continuity.settled
+    assert not rig.continuity.pending
+
+
+def test_an_interruption_names_what_was_heard_on_an_earlier_leg() -> None:
+    rig = Rig()
+    rig.request(Speak("One two three.", None, "a"))
+    rig.finish()
+    rig.lose()
+    rig.request(Speak("Four five.", None, "b"))
+    rig.finish()
+    heard_s = 8 * PER_CHARACTER / SAMPLE_RATE  # "One two"
+    rig.request(Cancel(None, heard_s))
+    rig.finish()
+    answers = [event for event in rig.events if isinstance(event, UtteranceCancelled)]
+    assert [(a.utterance, a.text_spoken, a.final) for a in answers] == [
+        ("a", "One two", False),
+        ("b", "", True),
+    ]
+
+
+def test_of_what_waits_behind_another_utterance_nothing_was_heard() -> None:
+    rig = Rig()
+    rig.request(Speak("One two three. Four five.", None, "a"))
+    rig.request(Speak("Six seven.", None, "b"))
+    rig.work(12)
+    rig.lose()
+    rig.work(40)
+    rig.request(Cancel(None, 8 * PER_CHARACTER / SAMPLE_RATE))
+    rig.finish()
+    answers = [event for event in rig.events if isinstance(event, UtteranceCancelled)]
+    spoken = {answer.utterance: answer.text_spoken for answer in answers}
+    assert (spoken["a"], spoken["b"]) == ("One two", "")
+    assert [answer.final for answer in answers].count(True) == 1
+    assert answers[-1].final

@@ -37,6 +37,12 @@ from speakahead.session.events import (
 from tests.conftest import free_port
 from tests.server.rig import WINDOW, serving
 
+READY = (
+    '{"type":"ready","protocol":2,"session":"s","sample_rate":24000,"format":"s16le","limits":'
+    '{"max_message_bytes":4194304,"max_text":20000,"max_utterance":200000,"max_waiting":1000000,'
+    '"max_utterances":5000,"send_timeout_s":30,"idle_timeout_s":300,"max_session_s":1800}}'
+)
+
 
 async def speak(stream: SpeechStream, *requests: Request) -> list[Event]:
     async def push() -> None:
@@ -128,7 +134,7 @@ def test_a_server_that_misbehaves_is_found_out(behaviour: str) -> None:
         if behaviour == "nonsense":
             await socket.send('{"type": "ready"}')
         elif behaviour == "silent":
-            await asyncio.sleep(30)
+            await socket.wait_closed()
 
     async def scenario() -> None:
         async with serve(handler, "127.0.0.1", 0) as server:
@@ -177,3 +183,56 @@ def test_misuse() -> None:
                 await stream.send(Speak("Late."))
 
     asyncio.run(scenario())
+
+
+def test_silence_is_noticed_by_a_reader_that_came_first() -> None:
+    async def scenario() -> None:
+        async def greet_only(connection: ServerConnection) -> None:
+            await connection.recv()
+            await connection.send(READY)
+            async for _ in connection:
+                pass
+
+        async with serve(greet_only, "127.0.0.1", 0) as server:
+            port = server.sockets[0].getsockname()[1]
+            backend = WebSocketBackend(f"ws://127.0.0.1:{port}", silence_s=0.2)
+            async with backend.open() as stream:
+                reading = asyncio.create_task(anext(stream))
+                await asyncio.sleep(0.3)  # nothing is owed, so nothing is missing
+                assert not reading.done()
+                await stream.send(Speak("Hello."))
+                await reading
+
+    with pytest.raises(ConnectionFailed):
+        asyncio.run(asyncio.wait_for(scenario(), 10))
+
+
+def test_leaving_a_server_that_does_not_read() -> None:
+    async def scenario() -> None:
+        deaf = asyncio.Event()
+
+        async def stop_reading(connection: ServerConnection) -> None:
+            await connection.recv()
+            await connection.send(READY)
+            connection.transport.pause_reading()
+            await deaf.wait()
+
+        async with serve(stop_reading, "127.0.0.1", 0) as server:
+            port = server.sockets[0].getsockname()[1]
+            stream = WebSocketBackend(f"ws://127.0.0.1:{port}").open()
+            async with stream:
+
+                async def flood() -> None:
+                    while True:
+                        await stream.send(Append("word " * 2000))
+
+                flooding = asyncio.create_task(flood())
+                await asyncio.sleep(0.5)
+                assert not flooding.done()
+            with pytest.raises(ConnectionFailed):
+                await flooding
+            deaf.set()
+            for connection in server.connections:
+                connection.transport.abort()
+
+    asyncio.run(asyncio.wait_for(scenario(), 15))

@@ -15,10 +15,12 @@ Names, positions and times in events are those of the whole session, whichever l
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from speakahead.audio.pcm import SAMPLE_RATE
 from speakahead.backends.followed import Followed
+from speakahead.backends.interruptions import Interruptions
+from speakahead.protocol.messages import REQUEST_REFUSED
 from speakahead.session.events import (
     Append,
     Audio,
@@ -45,16 +47,9 @@ from speakahead.session.events import (
 from speakahead.session.utterance import Stretch
 from speakahead.text.chunker import Boundary
 
+_HELD_NAMES = 64
 _STALE = 256  # names of cancelled utterances, whose late text is dropped
 _OF_THE_CONNECTION = frozenset({"session_expired", "idle_timeout", "shutting_down"})
-
-
-@dataclass(slots=True)
-class _Due:
-    """An answer that the leg owes, and the utterances that it will name."""
-
-    request: Cancel | Discard
-    targets: list[Followed]
 
 
 class Continuity:
@@ -75,9 +70,10 @@ class Continuity:
         self._refused: str | None = None  # what is being written has ended already
         self._stale: deque[str] = deque(maxlen=_STALE)
         self._hold_next = False
+        self._hold_names: deque[str] = deque()  # of utterances to come
         self._counter = 0
-        self._due: deque[_Due] = deque()
-        self._unwanted = 0  # answers of the next leg that have been given here
+        self._plays_until = float("-inf")
+        self._interruptions = Interruptions()
         self._leaving: Followed | None = None
         self._cut = 0  # where the next leg's text of it begins
         self._events: deque[Event] = deque()
@@ -85,7 +81,12 @@ class Continuity:
     @property
     def pending(self) -> bool:
         """Whether a leg is needed to bring what is still to come."""
-        return bool(self._utterances or self._due or self.closing)
+        return bool(self._utterances or self._interruptions.due or self.closing)
+
+    @property
+    def characters(self) -> int:
+        """Characters of utterances that have not ended."""
+        return sum(len(utterance.text) for utterance in self._utterances)
 
     @property
     def waiting(self) -> int:
@@ -99,9 +100,10 @@ class Continuity:
         Not while an answer is due, something is held, a sentence is spoken that will go on, or
         the leg has not reached what it has to add.
         """
-        held = self._hold_next or any(utterance.held for utterance in self._utterances)
+        held = self._hold_next or self._hold_names or any(u.held for u in self._utterances)
         first = self._utterances[0] if self._utterances else None
-        return not (self._due or held or (first and (first.goes_on or first.untouched)))
+        due = self._interruptions.due
+        return not (due or held or (first and (first.goes_on or first.untouched)))
 
     def next_event(self) -> Event | None:
         """The next event for the client, oldest first."""
@@ -125,22 +127,34 @@ class Continuity:
             case Cancel():
                 return self._cancel(request, now)
             case Hold(utterance=name):
-                held = self._named(name) if name else [self._writing] if self._writing else []
-                self._hold_next = self._hold_next or (name is None and not held)
-                for utterance in held:
-                    utterance.held = True
+                self._hold(name)
             case Release(utterance=name):
-                self._hold_next = self._hold_next and name is not None
+                self._announced(name)
                 for utterance in self._named(name):
                     utterance.held = False
             case Discard(utterance=name):
+                self._announced(name)
                 targets = [u for u in self._named(name) if u.held]
                 self._doom(targets)
-                self._due.append(_Due(request, targets))
+                self._interruptions.ask(request, targets)
             case Close():
                 self._end_writing()
                 self.closing = True
         return [request]
+
+    def _hold(self, name: str | None) -> None:
+        held = self._named(name) if name else [self._writing] if self._writing else []
+        for utterance in held:
+            utterance.held = True
+        if not held and name and len(self._hold_names) < _HELD_NAMES:
+            self._hold_names.append(name)
+        elif not held:
+            self._hold_next = True
+
+    def _announced(self, name: str | None) -> None:
+        """What is held before it is there waits no more; None: nothing of that kind does."""
+        self._hold_next = self._hold_next and name is not None
+        self._hold_names = deque(n for n in self._hold_names if name not in (None, n))
 
     def _append(self, request: Append) -> list[Request]:
         name = request.utterance
@@ -154,10 +168,14 @@ class Continuity:
         if self._writing is None:
             if not request.delta:
                 return requests
+            if name is not None and self._named(name):
+                return [*requests, request]  # it is complete, which the leg will say
             self._counter += 1
             settings = request.settings or self.settings
             self._writing = Followed(name or f"utterance-{self._counter}", settings)
-            self._writing.held, self._hold_next = self._hold_next, False
+            self._writing.held = self._hold_next or name in self._hold_names
+            self._hold_next = False
+            self._hold_names = deque(n for n in self._hold_names if n != name)
             self._utterances.append(self._writing)
         self._writing.text += request.delta
         return [*requests, Append(request.delta, settings, self._writing.name)]
@@ -171,20 +189,25 @@ class Continuity:
         return [Flush()]
 
     def _cancel(self, request: Cancel, now: float) -> list[Request]:
+        earlier = self._interruptions.answer_for_earlier_legs(request, now)
+        self._events.extend(earlier)
+        if earlier and request.utterance is not None:
+            return []
+        if earlier:  # so nothing of what the leg knows has been heard
+            request = replace(request, played_s=0.0)
         targets = self._named(request.utterance)
         self._doom(targets)
-        due = _Due(request, targets)
         if self._leaving is not None:
-            # The old leg does not know all of it any more, nor does the next one.
-            self._answer(due, now)
-            self._unwanted += 1
+            self._events.extend(self._interruptions.answer_instead(request, targets, now))
             if self._leaving in targets:
                 self._leave()
-        else:
-            self._due.append(due)
-            if request.played_s is not None and targets and targets[0].base[1]:
-                played_s = max(0.0, request.played_s - targets[0].base_s)
-                return [replace(request, played_s=played_s)]
+            for utterance in targets:
+                self._forget(utterance)
+            return [request]
+        self._interruptions.ask(request, targets)
+        if request.played_s is not None and targets and targets[0].base[1]:
+            played_s = max(0.0, request.played_s - targets[0].base_s)
+            return [replace(request, played_s=played_s)]
         return [request]
 
     def _named(self, name: str | None) -> list[Followed]:
@@ -211,6 +234,10 @@ class Continuity:
                 if error.code not in _OF_THE_CONNECTION:
                     self._events.append(event)
                 return
+            case Failed(utterance=name, error=error) if error.code in REQUEST_REFUSED:
+                self._refused_request(name, error.code)
+                self._events.append(event)
+                return
         found = self._named(event.utterance or "")
         if not found:
             if isinstance(event, Failed):
@@ -231,6 +258,7 @@ class Continuity:
                 self._audio(utterance, event, now)
             case UtteranceCompleted():
                 self._forget(utterance)
+                self._interruptions.completed(utterance)
                 duration_s = utterance.samples / SAMPLE_RATE
                 self._events.append(replace(event, duration_s=duration_s))
             case Failed():
@@ -243,6 +271,12 @@ class Continuity:
             case SentenceReady(sentence=sentence):
                 moved = replace(sentence, span=utterance.moved(sentence.span))
                 self._events.append(replace(event, sentence=moved))
+
+    def _refused_request(self, name: str | None, code: str) -> None:
+        self._interruptions.refused(name)
+        if code == "already_spoken":  # a hold that came too late
+            for utterance in self._named(name):
+                utterance.held = False
 
     def _forget(self, utterance: Followed) -> None:
         self._utterances.remove(utterance)
@@ -279,25 +313,20 @@ class Continuity:
         samples = event.samples[known:] if known > 0 else event.samples
         self._events.append(Audio(utterance.name, samples, utterance.samples))
         utterance.samples += len(samples)
-        utterance.plays_until = max(utterance.plays_until, now) + len(samples) / SAMPLE_RATE
+        self._plays_until = max(self._plays_until, now) + len(samples) / SAMPLE_RATE
+        utterance.plays_until = self._plays_until
 
     def _cancelled(self, event: UtteranceCancelled, now: float) -> None:
-        if self._unwanted:
-            self._unwanted -= event.final
-            return
-        request = self._due[0].request if self._due else None
-        if event.final and self._due:
-            self._due.popleft()
-        for utterance in self._named(event.utterance or ""):
-            self._forget(utterance)
-            if utterance.legs > 1:  # the leg has not seen all of it
-                asked = request.played_s if isinstance(request, Cancel) else None
-                event = utterance.cancelled(asked, now, final=event.final)
-        self._events.append(event)
+        targets = self._named(event.utterance or "")
+        answer = self._interruptions.answered_by_leg(event, targets, now)
+        if answer is not None:
+            self._events.append(answer)
+            for utterance in targets:
+                self._forget(utterance)
 
     def close_here(self) -> bool:
         """Close the session without a leg, if nothing else is left to do; whether it is closed."""
-        closed = self.closing and not self._utterances and not self._due
+        closed = self.closing and not self._utterances and not self._interruptions.due
         if closed:
             self._events.append(SessionClosed())
         return closed
@@ -306,10 +335,12 @@ class Continuity:
 
     def resume(self, now: float) -> list[Request]:
         """The leg is lost: what to send to the next one. What the leg still owed is answered."""
-        for due in self._due:
-            self._answer(due, now)
-        self._due.clear()
-        self._leaving, self.handed_over, self._unwanted = None, False, 0
+        for answer in self._interruptions.leg_lost(self._utterances, now):
+            self._events.append(answer)
+            for utterance in self._named(answer.utterance or ""):
+                self._forget(utterance)
+        self._interruptions.next_leg()
+        self._leaving, self.handed_over = None, False
         requests: list[Request] = []
         for utterance in self._utterances:
             utterance.legs += 1
@@ -346,7 +377,8 @@ class Continuity:
         return [*requests, Flush()] if utterance.ended else requests
 
     def _rest(self) -> list[Request]:
-        requests: list[Request] = [Hold()] if self._hold_next else []
+        requests: list[Request] = [Hold(name) for name in self._hold_names]
+        requests += [Hold()] if self._hold_next else []
         return [*requests, Close()] if self.closing else requests
 
     def _done_its_part(self, utterance: Followed, event: Event) -> bool:
@@ -364,16 +396,5 @@ class Continuity:
         leaving.legs += 1
         leaving.untouched = True
         leaving.base = (self._cut, leaving.samples)
+        self._interruptions.next_leg()
         self.handed_over = True
-
-    def _answer(self, due: _Due, now: float) -> None:
-        played_s = due.request.played_s if isinstance(due.request, Cancel) else 0.0
-        targets = [u for u in due.targets if u in self._utterances]
-        for utterance in targets:
-            final = utterance is targets[-1]
-            self._events.append(utterance.cancelled(played_s, now, final=final))
-            self._forget(utterance)
-            played_s = 0.0  # of those behind it nothing was heard
-        if not targets:
-            name = due.request.utterance
-            self._events.append(UtteranceCancelled(name, 0.0, "", "", True))

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any, Protocol, Self
 
 import botocore.session
-from botocore.exceptions import BotoCoreError
+from botocore.exceptions import BotoCoreError, ClientError, ProfileNotFound
 from smithy_aws_core.identity import AWSCredentialsIdentity
 
 from speakahead.errors import ConnectionFailed, InvalidRequest, Unauthorized
@@ -95,9 +95,9 @@ class BotocoreCredentials:
             if credentials is not None:
                 frozen: _Frozen = credentials.get_frozen_credentials()
                 return frozen
-        except BotoCoreError as error:
-            if type(error).__name__ == "ProfileNotFound":
-                raise InvalidRequest("There is no AWS profile of this name.") from None
+        except ProfileNotFound:
+            raise InvalidRequest("There is no AWS profile of this name.") from None
+        except (BotoCoreError, ClientError, RuntimeError):  # a refresh raises the last
             raise Unauthorized(
                 "The AWS credentials are not usable; sign in again, or see `aws configure`."
             ) from None

@@ -76,6 +76,7 @@ class RemoteStream:
         self._connection: MessageConnection | None = None
         self._closing = False
         self._ended = False
+        self._silence: asyncio.Timeout | None = None  # of the read that is under way
 
     @property
     def max_session_s(self) -> float | None:
@@ -124,8 +125,20 @@ class RemoteStream:
         if self._closing or self._connection is None:
             raise IllegalTransition("The session takes no more requests.")
         self._closing = isinstance(request, Close)
-        for frame in self._protocol.encode(request):
+        frames = self._protocol.encode(request)
+        self._watch()
+        for frame in frames:
             await self._connection.send(frame)
+
+    def _watch(self) -> None:
+        """From when an answer is owed, the read that is under way may not last for ever."""
+        silence = self._silence
+        if silence is None or silence.expired():
+            return
+        if not self._protocol.owed:
+            silence.reschedule(None)
+        elif silence.when() is None:
+            silence.reschedule(asyncio.get_running_loop().time() + self._silence_s)
 
     def __aiter__(self) -> Self:
         return self
@@ -135,8 +148,12 @@ class RemoteStream:
             raise StopAsyncIteration
         while (event := self._protocol.next_event()) is None:
             try:
-                async with asyncio.timeout(self._silence_s if self._protocol.owed else None):
-                    frame = await self._connection.receive()
+                async with asyncio.timeout(None) as self._silence:
+                    self._watch()
+                    try:
+                        frame = await self._connection.receive()
+                    finally:
+                        self._silence = None
             except TimeoutError:
                 await self.aclose()
                 raise ConnectionFailed("The speech server has stopped answering.") from None

@@ -19,11 +19,13 @@ from typing import Any, Self
 from speakahead.backends.continuity import Continuity
 from speakahead.backends.remote import RemoteStream
 from speakahead.errors import ConnectionFailed, IllegalTransition, SpeakaheadError
-from speakahead.session.events import Event, Flush, Request, SessionClosed, VoiceSettings
+from speakahead.session.events import Event, Failed, Flush, Request, SessionClosed, VoiceSettings
 
 _log = logging.getLogger(__name__)
 
 _EVENTS_AHEAD = 64
+_TEXT_WITHOUT_LEG = 1_000_000
+"""Characters that may wait for a connection; a server takes as many."""
 _EARLY = 0.9
 """A connection is renewed at this share of what the server allows it."""
 
@@ -72,12 +74,14 @@ class ResumingStream:
         self._make_leg = leg
         self._resumption = resumption
         self._continuity = Continuity(settings)
+        self._legs: set[_Leg] = set()  # all that are open
         self._leg: _Leg | None = None  # the one that is listened to
         self._next: _Leg | None = None  # the one that takes over, and text already
         self._losses = 0  # since something came
         self._order = asyncio.Lock()  # requests reach a leg in the order of their calls
         self._changed = asyncio.Event()  # for the pump: look again
         self._arrived = asyncio.Event()  # for the client: an event, or the end
+        self._attached = asyncio.Event()  # for who sends: there is a leg, or no need of one
         self._taken = asyncio.Event()  # for the pump: the client has taken an event
         self._running: asyncio.Task[None] | None = None
         self._tasks: set[asyncio.Task[None]] = set()
@@ -105,6 +109,11 @@ class ResumingStream:
         Raises:
             IllegalTransition: the session is closed, or closing.
         """
+        while self._leg is None and self._running is not None and not self._ended:
+            if self._continuity.characters < _TEXT_WITHOUT_LEG:
+                break
+            self._attached.clear()
+            await self._attached.wait()
         async with self._order:
             if self._running is None or self._ended or self._continuity.closing:
                 raise IllegalTransition("The session takes no more requests.")
@@ -133,13 +142,13 @@ class ResumingStream:
         """Leave at once; idempotent."""
         self._ended = True
         self._arrived.set()
+        self._attached.set()
         tasks = [*self._tasks, *([self._running] if self._running else [])]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        for leg in (self._leg, self._next):
-            if leg is not None:
-                await leg.stream.aclose()
+        await asyncio.gather(*(leg.aclose() for leg in self._legs), return_exceptions=True)
+        self._legs.clear()
         self._leg = self._next = None
 
     # -- the pump ------------------------------------------------------------------------------
@@ -164,6 +173,7 @@ class ResumingStream:
         finally:
             self._ended = True
             self._arrived.set()
+            self._attached.set()
 
     async def _room(self) -> None:
         """Wait until the client has taken what there is; then the server waits, too."""
@@ -187,6 +197,8 @@ class ResumingStream:
         self._changed.clear()
         if reading.done():
             leg.reading = None
+            if self._continuity.handed_over:
+                return  # what it says now, the next one says again
             try:
                 event = reading.result()
             except StopAsyncIteration:
@@ -196,7 +208,7 @@ class ResumingStream:
             else:
                 before = self._continuity.waiting
                 self._continuity.observe(event, time.monotonic())
-                if self._continuity.waiting > before:
+                if self._continuity.waiting > before and not isinstance(event, Failed):
                     self._losses = 0
                 self._ended = isinstance(event, SessionClosed)
         elif renew_in_s is not None and time.monotonic() >= leg.renew_at:
@@ -216,7 +228,7 @@ class ResumingStream:
         legs = [leg for leg in (self._leg, self._next) if leg is not None]
         self._leg = self._next = None
         for leg in legs:
-            await leg.aclose()
+            await self._close(leg)
         if self._losses:
             await asyncio.sleep(self._resumption.wait_s(self._losses - 1, error.retry_after_s))
 
@@ -235,21 +247,23 @@ class ResumingStream:
             return
         await self._order.acquire()  # whoever holds it sends to a leg that is closed
         self._leg = leg
-        self._spawn(self._send_in_order(leg, self._continuity.resume(time.monotonic())))
+        self._attached.set()
+        sending = self._spawn(leg.send(self._continuity.resume(time.monotonic())))
+        sending.add_done_callback(lambda task: self._order.release())
 
     async def _renew(self, old: _Leg) -> None:
         """Open the next leg, and let it make ready what comes after the current sentence."""
         try:
             leg = await self._open_leg()
-        except SpeakaheadError as error:
-            _log.warning("a connection could not be renewed: %s", error.code)
+        except Exception as error:
+            _log.warning("a connection could not be renewed: %s", type(error).__name__)
             old.renew_at = time.monotonic() + self._resumption.longest_wait_s
             old.renewing = False
             return
         async with self._order:
             if self._leg is not old or not self._continuity.settled:
                 old.renewing = False
-                await leg.aclose()
+                await self._close(leg)
                 return
             requests = self._continuity.hand_over()
             self._next = leg
@@ -266,7 +280,7 @@ class ResumingStream:
         self._continuity.handed_over = False
         old, self._leg, self._next = self._leg, self._next, None
         if old is not None:
-            self._spawn(old.aclose())
+            self._spawn(self._close(old))
 
     async def _open_leg(self) -> _Leg:
         stream = await self._make_leg(self._continuity.settings).__aenter__()
@@ -274,18 +288,19 @@ class ResumingStream:
         if stream.max_session_s is not None:
             ages.append(stream.max_session_s * _EARLY)
         age = min((age for age in ages if age is not None), default=float("inf"))
-        return _Leg(stream, time.monotonic() + age)
+        leg = _Leg(stream, time.monotonic() + age)
+        self._legs.add(leg)
+        return leg
 
-    async def _send_in_order(self, leg: _Leg, requests: list[Request]) -> None:
-        try:
-            await leg.send(requests)
-        finally:
-            self._order.release()
+    async def _close(self, leg: _Leg) -> None:
+        await leg.aclose()
+        self._legs.discard(leg)  # not before, so that a closing that is cancelled is done again
 
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        return task
 
 
 class _Leg:

@@ -44,6 +44,7 @@ _NAME = re.compile(r"[A-Za-z0-9](-*[A-Za-z0-9]){0,62}")
 _NORMAL = "1000"
 _PARTS_AHEAD = 64
 _CLOSE_S = 1.0
+_LARGEST = 4 * 1024 * 1024  # bytes of a message
 
 _RENEW_AFTER_S = 25 * 60.0
 """The platform ends a session after 30 minutes."""
@@ -90,7 +91,7 @@ class SageMakerBackend:
         self._url = (
             endpoint_url
             or os.environ.get("AWS_ENDPOINT_URL_SAGEMAKER_RUNTIME_HTTP2")
-            or f"https://runtime.sagemaker.{self._region}.amazonaws.com:8443"
+            or f"https://runtime.sagemaker.{self._region}.{_suffix(self._region)}:8443"
         )
         self._input = models.InvokeEndpointWithBidirectionalStreamInput(
             endpoint_name=endpoint_name,
@@ -136,8 +137,7 @@ class SageMakerBackend:
         try:
             stream = await client.invoke_endpoint_with_bidirectional_stream(self._input)
         except BaseException as error:
-            with contextlib.suppress(Exception):
-                await client.close()
+            await _close(client)
             if isinstance(error, Exception):
                 raise _typed(error) from None
             raise
@@ -159,7 +159,7 @@ class _SageMakerConnection:
         self._end: Exception | None = None
         self._gone = asyncio.Event()
         self._reading = asyncio.create_task(self._read())
-        self._closed = False
+        self._closing: asyncio.Task[None] | None = None
 
     async def send(self, frame: str) -> None:
         part = models.RequestPayloadPart(
@@ -184,20 +184,21 @@ class _SageMakerConnection:
         return self._messages.popleft()
 
     async def aclose(self) -> None:
-        if self._closed:
-            return
-        self._closed = True
+        if self._closing is None:
+            self._closing = asyncio.create_task(self._close())
+        await asyncio.shield(self._closing)
+
+    async def _close(self) -> None:
         self._gone.set()
-        with contextlib.suppress(Exception):
-            async with asyncio.timeout(_CLOSE_S):
-                await self._stream.input_stream.close()
-                # The client complains of a stream that ends after it.
-                await asyncio.wait({self._reading})
+        # Not with a time-out: where the peer does not read, the SDK answers it by waiting again.
+        ending = asyncio.create_task(self._stream.input_stream.close())
+        ending.add_done_callback(lambda task: task.cancelled() or task.exception())
+        await asyncio.wait({ending}, timeout=_CLOSE_S)
+        # The client complains of a stream that ends after it.
+        await asyncio.wait({self._reading}, timeout=_CLOSE_S)
         self._reading.cancel()
         await asyncio.gather(self._reading, return_exceptions=True)
-        with contextlib.suppress(Exception):
-            async with asyncio.timeout(_CLOSE_S):
-                await self._client.close()
+        await _close(self._client)
 
     async def _unless_gone(self, work: Coroutine[Any, Any, None]) -> bool:
         """Do work that a dead peer would block for ever; whether it was done."""
@@ -243,6 +244,12 @@ class _SageMakerConnection:
             self._arrived.set()
 
 
+async def _close(client: AsyncSageMakerRuntimeHTTP2Client) -> None:
+    with contextlib.suppress(Exception):
+        async with asyncio.timeout(_CLOSE_S):
+            await client.close()
+
+
 class _Assembly:
     """Parts to whole messages."""
 
@@ -255,11 +262,17 @@ class _Assembly:
         if not self._pieces:
             self._text = part.data_type == "UTF8"
         self._pieces.append(part.bytes_ or b"")
+        if sum(map(len, self._pieces)) > _LARGEST:
+            raise ConnectionFailed("The endpoint sent a message that is too long.")
         if part.completion_state == "PARTIAL":
             return None
         whole = b"".join(self._pieces)
         self._pieces = []
         return whole.decode("utf-8", "replace") if self._text else whole
+
+
+def _suffix(region: str) -> str:
+    return "amazonaws.com.cn" if region.startswith("cn-") else "amazonaws.com"
 
 
 def _typed(error: Exception) -> SpeakaheadError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from urllib.parse import urlsplit, urlunsplit
 
 from websockets.asyncio.client import ClientConnection, connect
@@ -14,6 +15,7 @@ from speakahead.protocol.v1 import ROUTE
 from speakahead.session.events import VoiceSettings
 
 _NORMAL = 1000
+_CLOSE_S = 1.0
 _SCHEMES = {"http": "ws", "https": "wss", "ws": "ws", "wss": "wss"}
 
 
@@ -89,7 +91,7 @@ class WebSocketBackend:
                     self._url,
                     additional_headers=self._headers,
                     open_timeout=self._timeout_s,
-                    close_timeout=1.0,
+                    close_timeout=_CLOSE_S,
                     compression=None,  # sound does not get smaller by it
                     max_size=4 * 1024 * 1024,
                 )
@@ -118,4 +120,9 @@ class _WebSocketConnection:
             raise ConnectionEnded(proper=proper) from None
 
     async def aclose(self) -> None:
-        await self._socket.close()
+        try:
+            # A server that does not read would keep the closing frame waiting.
+            async with asyncio.timeout(_CLOSE_S):
+                await self._socket.close()
+        except TimeoutError:
+            self._socket.transport.abort()

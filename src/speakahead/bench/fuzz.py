@@ -37,7 +37,7 @@ from speakahead.session import Limits
 CODES = frozenset(
     "invalid_json invalid_encoding invalid_request unknown_type unsupported_protocol "
     "unexpected_hello empty_text text_too_long unknown_voice unsupported_language "
-    "invalid_pronunciation unknown_utterance not_held already_spoken overloaded "
+    "invalid_pronunciation unknown_utterance not_held already_spoken already_complete overloaded "
     "text_queue_full".split()
 )
 """What a client may be told for a message; anything else, as ``internal``, is a finding."""

@@ -9,6 +9,7 @@ from typing import Any
 from speakahead.errors import InvalidRequest, RemoteError
 from speakahead.protocol.framing import is_audio, unpack
 from speakahead.protocol.messages import (
+    REQUEST_REFUSED,
     CancelledMessage,
     CancelMessage,
     CaptionsMessage,
@@ -61,7 +62,8 @@ class V2Client:
 
     Attributes:
         ready: the server's answer to the greeting, once it is there.
-        last_error: the last error that belonged to no utterance.
+        last_error: the error that came last, if nothing has come since and it belonged to no
+            utterance: why the connection ends, where it does.
     """
 
     def __init__(self, settings: VoiceSettings | None = None) -> None:
@@ -142,6 +144,7 @@ class V2Client:
             InvalidRequest: the server does not speak this protocol.
             RemoteError: the server refused the session.
         """
+        self.last_error = None
         if isinstance(frame, bytes) and is_audio(frame):
             piece = unpack(frame)
             name = self._numbers.get(piece.utterance)
@@ -205,7 +208,7 @@ class V2Client:
             raise error
         if message.utterance is None:
             self.last_error = error
-        else:
+        elif message.code not in REQUEST_REFUSED:
             self._ended()
         self._events.append(Failed(message.utterance, error))
 
@@ -217,9 +220,7 @@ class V2Client:
             SpokenWord(word.text, word.start, word.end, Span(*word.span)) for word in message.words
         )
         text = " ".join(word.text for word in words)
-        sentence = Sentence(
-            text, message.sentence, Span(*message.span), Boundary(message.boundary)
-        )
+        sentence = Sentence(text, message.sentence, Span(*message.span), Boundary(message.boundary))
         return SentenceStarted(message.utterance, sentence, 0.0, words)
 
 

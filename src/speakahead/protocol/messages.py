@@ -22,6 +22,9 @@ from speakahead.text.pronunciations import MOST
 
 PROTOCOL = 2
 
+REQUEST_REFUSED = frozenset({"unknown_utterance", "not_held", "already_spoken", "already_complete"})
+"""Errors that name an utterance without ending it: a request about it was refused."""
+
 type Id = Annotated[str, Field(min_length=1, max_length=128)]
 type VoiceName = Annotated[str, Field(min_length=1, max_length=128)]
 type Language = Annotated[str, Field(min_length=1, max_length=35)]

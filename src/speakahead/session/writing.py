@@ -87,7 +87,10 @@ class Writing:
             self._check_length(request.delta)
             if self.current is None:
                 if name is not None and self._lineup.find(name):
-                    raise InvalidRequest("This utterance is complete and takes no more text.")
+                    raise InvalidRequest(
+                        "This utterance is complete and takes no more text.",
+                        code="already_complete",
+                    )
                 self.current = self._open(request, now)
         except SpeakaheadError:
             if self.current is None:
