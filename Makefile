@@ -1,54 +1,75 @@
 # Two commands do everything: `make demo` and `make test`.
 PYTHON ?= python3.12
+PORT ?= 8080
 VENV := .venv
 BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 MODEL_STAMP := $(VENV)/.model
+AGENT_STAMP := $(VENV)/.agent
 
-.PHONY: demo test bench soak page check lint format types layers unit serve model clean help
+.PHONY: demo wav test bench soak page check lint format types layers unit serve model clean help
 
 help:
-	@echo "make demo    speak a reply while it is being written (demo.wav) and show the time line"
+	@echo "make demo    a page on which one asks an agent, hears it, and sees when what happened"
+	@echo "make wav     speak a reply while it is being written (demo.wav) and show the time line"
 	@echo "make test    lint, types, layers and all tests"
-	@echo "make bench   measure latency, quality and load (about 20 minutes)"
+	@echo "make page    drive the page in Chromium"
+	@echo "make bench   measure what is claimed; a report page (about 20 minutes)"
 	@echo "make soak    ten minutes of random clients against a server"
-	@echo "make page    drive the agent's page in Chromium"
-	@echo "make serve   serve speech on port 8080"
+	@echo "make serve   serve speech on port $(PORT)"
 
 $(VENV)/.installed: pyproject.toml constraints.txt
 	@command -v $(PYTHON) >/dev/null || { echo "Python 3.12 is needed; set PYTHON=/path/to/python3.12"; exit 1; }
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	@echo "Installing speakahead into $(VENV); the first time takes a few minutes."
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(PIP) -e .
+	@touch $@
+
+$(VENV)/.installed-agent: $(VENV)/.installed
+	@echo "Installing what the agent needs."
+	@$(PIP) -e '.[agent]'
 	@touch $@
 
 $(VENV)/.installed-dev: $(VENV)/.installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@echo "Installing what the tests need."
+	@$(PIP) -e '.[dev]'
+	@touch $@
+
+$(VENV)/.installed-browser: $(VENV)/.installed-dev
+	@$(PIP) -e '.[browser]'
 	@touch $@
 
 $(MODEL_STAMP): $(VENV)/.installed
-	$(BIN)/speakahead models pull
+	@echo "Fetching the voice model (120 MB), unless it is there."
+	@$(BIN)/speakahead models pull
 	@touch $@
 
-bench: $(MODEL_STAMP) $(VENV)/.installed-dev
-	$(BIN)/speakahead bench latency
-	$(BIN)/speakahead bench quality
-	$(BIN)/speakahead bench load
+$(AGENT_STAMP): $(VENV)/.installed-agent
+	@echo "Fetching the language model (98 MB), unless it is there."
+	@$(BIN)/speakahead agent pull
+	@touch $@
+
+demo: $(MODEL_STAMP) $(AGENT_STAMP)
+	@$(BIN)/speakahead agent serve --open --port $(PORT)
+
+wav: $(MODEL_STAMP)
+	@$(BIN)/speakahead demo -o demo.wav
+	@echo "The sound is in demo.wav."
+
+bench: $(MODEL_STAMP) $(AGENT_STAMP) $(VENV)/.installed-browser
+	$(BIN)/speakahead bench all
 
 soak: $(MODEL_STAMP) $(VENV)/.installed-dev
 	$(BIN)/speakahead bench soak
 
 # Needs Chromium (Debian: apt-get install chromium).
-page: $(MODEL_STAMP) $(VENV)/.installed-dev
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[browser]'
+page: $(MODEL_STAMP) $(AGENT_STAMP) $(VENV)/.installed-browser
 	$(BIN)/python -m pytest tests/web -m browser
 
 model: $(MODEL_STAMP)
 
-demo: $(MODEL_STAMP)
-	$(BIN)/speakahead demo -o demo.wav
-	@echo "The sound is in demo.wav."
-
 serve: $(MODEL_STAMP)
-	$(BIN)/speakahead serve
+	$(BIN)/speakahead serve --port $(PORT)
 
 test: check unit
 

@@ -57,8 +57,8 @@ class Engine:
         pass
 
 
-def speech_backend() -> LocalBackend:
-    return LocalBackend(Scheduler(Engine(), Text()), Voices())  # type: ignore[arg-type]
+def speech_backend(engine: Engine | None = None) -> LocalBackend:
+    return LocalBackend(Scheduler(engine or Engine(), Text()), Voices())  # type: ignore[arg-type]
 
 
 class Rig:

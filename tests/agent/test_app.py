@@ -12,9 +12,14 @@ from typing import Any
 
 import httpx
 import pytest
+from starlette.testclient import TestClient
+from strands import Agent
 from websockets.sync.client import ClientConnection, connect
 
+from speakahead.agent.app import create_app, make_agent
+from speakahead.agent.models.scripted import Say, ScriptedModel
 from speakahead.protocol.sse import SseReader
+from tests.agent.rig import speech_backend
 from tests.conftest import free_port
 
 FIRST = "This is the first sentence."
@@ -116,12 +121,27 @@ def test_requests_that_are_wrong_get_a_typed_error(app: str) -> None:
     assert response.status_code == 400
 
 
-def test_a_client_that_leaves_stops_the_turn_within_half_a_second(slow: str) -> None:
-    body = {"prompt": "Hello?"}
-    with httpx.stream("POST", f"http://{slow}/invocations", json=body) as response:
-        pieces = response.iter_bytes()
-        assert any(b"captions" in piece for piece in pieces)
-        assert status(slow) == "HealthyBusy"
+# -- leaving ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("transport", ["sse", "ws"])
+@pytest.mark.parametrize("mode", ["bidi", "batch"])
+def test_a_client_that_leaves_stops_the_turn_within_half_a_second(
+    slow: str, mode: str, transport: str
+) -> None:
+    """Though neither model nor speech has anything to send, from which one could notice."""
+    last = "captions" if mode == "bidi" else "text_delta"
+    if transport == "sse":
+        body = {"prompt": "Hello?", "mode": mode}
+        with httpx.stream("POST", f"http://{slow}/invocations", json=body) as response:
+            pieces = response.iter_bytes()
+            assert any(last.encode() in piece for piece in pieces)
+            assert status(slow) == "HealthyBusy"
+    else:
+        with connect(f"ws://{slow}/ws") as connection:
+            say(connection, prompt="Hello?", mode=mode)
+            read_to(connection, last)
+            assert status(slow) == "HealthyBusy"
     assert wait_until(slow, "Healthy", 1.0) < 0.5
 
 
@@ -155,6 +175,45 @@ def test_the_web_socket_carries_sound_without_base64(app: str) -> None:
     over_http = invoke(app)
     pcm = b"".join(base64.b64decode(e["audio"]) for e in over_http if e["type"] == "audio_chunk")
     assert b"".join(frames) == pcm
+
+
+def test_a_connection_without_a_question_is_no_conversation() -> None:
+    """Pages open them ahead; they must not push out conversations that are remembered."""
+    made: list[Agent] = []
+
+    def make() -> Agent:
+        made.append(make_agent(ScriptedModel([[Say("Good.")]]), tools=False))
+        return made[-1]
+
+    with TestClient(create_app(make, speech_backend())) as client:
+        with client.websocket_connect("/ws") as connection:
+            connection.send_json({"type": "interrupt", "played_s": 1.0})
+            connection.send_json({"prompt": ""})
+            assert connection.receive_json()["type"] == "error"
+            assert made == []
+            connection.send_json({"prompt": "Hello?"})
+            assert connection.receive_json()["type"] == "agent_start"
+        assert len(made) == 1
+
+
+@pytest.mark.parametrize(
+    ("header", "asked", "named"),
+    [
+        ({HEADER: "t" * 40}, (None, "another"), ["t" * 40, "t" * 40]),
+        ({}, ("mine", None), ["mine", "mine"]),
+    ],
+)
+def test_the_conversation_of_a_connection(
+    app: str, header: dict[str, str], asked: tuple[str | None, ...], named: list[str]
+) -> None:
+    """The runtime's word goes first, then the request's; then it stays the same."""
+    with connect(f"ws://{app}/ws", additional_headers=header) as connection:
+        names = []
+        for session in asked:
+            say(connection, prompt="Hello?", **({"session_id": session} if session else {}))
+            events, _ = read_to(connection, "agent_end")
+            names += [e["session_id"] for e in events if e["type"] == "agent_start"]
+    assert names == named
 
 
 def test_large_chunks_are_cut_into_frames(app: str) -> None:

@@ -1,12 +1,22 @@
 """`speakahead agent` with the real voice."""
 
+import contextlib
 import json
+import os
+import signal
+import socket
+import subprocess
+import sys
 import wave
+from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
+import httpx
 import pytest
 from typer.testing import CliRunner
 
+from speakahead.cli import page
 from speakahead.cli.agent import agent
 from speakahead.errors import InvalidRequest
 
@@ -30,9 +40,87 @@ def test_ask_prints_the_answer_and_writes_its_sound(tmp_path: Path) -> None:
         (["--model", "openai"], "--model-id"),
         (["--model", "scripted", "--mode", "both"], "mode"),
         (["--model", "scripted", "--speech", "ftp://host"], "URL"),
+        (["--model", "scripted", "--speech", "somewhere"], "sagemaker:ENDPOINT"),
     ],
 )
 def test_what_is_wrong_is_said(arguments: list[str], says: str) -> None:
     result = CliRunner().invoke(agent, ["ask", "Hi.", *arguments])
     assert isinstance(result.exception, InvalidRequest)
     assert says in result.exception.message
+
+
+def test_settings_come_from_the_environment_and_options_go_before() -> None:
+    environment = {"SPEAKAHEAD_BEDROCK_MODEL_ID": "some.model", "SPEAKAHEAD_SPEECH": "ftp://host"}
+    result = CliRunner().invoke(agent, ["ask", "Hi."], env=environment)
+    assert isinstance(result.exception, InvalidRequest)
+    assert "URL" in result.exception.message, "Bedrock was chosen, and --speech is wrong"
+    options = ["--speech", "elsewhere"]
+    result = CliRunner().invoke(agent, ["ask", "Hi.", *options], env=environment)
+    assert isinstance(result.exception, InvalidRequest)
+    assert "one of" in result.exception.message
+    result = CliRunner().invoke(
+        agent, ["ask", "Hi.", "--model", "openai"], env={"SPEAKAHEAD_BEDROCK_MODEL_ID": "m"}
+    )
+    assert isinstance(result.exception, InvalidRequest)
+    assert "--model-id" in result.exception.message
+
+
+def test_pull_says_where_the_language_model_is() -> None:
+    result = CliRunner().invoke(agent, ["pull"])
+    assert result.exit_code == 0, result.output
+    assert "SmolLM2" in result.stdout
+
+
+@contextlib.contextmanager
+def serve(*options: str) -> Iterator[subprocess.Popen[str]]:
+    """An agent that never speaks, so that it is there at once; without a window system."""
+    command = [sys.executable, "-m", "speakahead", "agent", "serve", "--model", "scripted"]
+    hidden = ("DISPLAY", "WAYLAND_DISPLAY")
+    process = subprocess.Popen(
+        [*command, "--speech", "ws://127.0.0.1:1", *options],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env={name: value for name, value in os.environ.items() if name not in hidden},
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def line_with(process: subprocess.Popen[str], word: str) -> str:
+    assert process.stdout is not None
+    return next(line for line in process.stdout if word in line)
+
+
+def test_serve_says_where_the_page_is_and_finds_a_port() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        taken = other.getsockname()[1]
+        with serve("--port", str(taken)) as process:
+            assert f"Port {taken} is taken" in line_with(process, "Port")
+            assert process.wait(20) == 1
+        with serve("--port", str(taken), "--open") as process:
+            assert "another" in line_with(process, "taken")
+            address = line_with(process, "Ask at").split()[2]
+            port = urlsplit(address).port
+            assert port != taken
+            assert f"-L {port}:127.0.0.1:{port} " in line_with(process, "ssh")
+            assert "speakahead" in httpx.get(address).text
+            process.send_signal(signal.SIGINT)
+            assert process.wait(20) in (130, -signal.SIGINT)
+
+
+def test_an_address_that_is_not_of_this_machine() -> None:
+    with pytest.raises(InvalidRequest, match="--host"):
+        page.bind("192.0.2.1", 0)  # reserved for documents
+
+
+@pytest.mark.parametrize(
+    ("host", "address"), [("127.0.0.1", "http://127.0.0.1:"), ("0.0.0.0", "http://localhost:")]
+)
+def test_the_address_is_one_for_a_browser(host: str, address: str) -> None:
+    with page.bind(host, 0) as listening:
+        port = listening.getsockname()[1]
+        assert page.address_of(listening) == f"{address}{port}/"

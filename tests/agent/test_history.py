@@ -131,6 +131,106 @@ def test_an_interruption_after_the_end_is_answered_at_once() -> None:
     asyncio.run(scenario())
 
 
+def test_an_interruption_of_nothing_is_nothing() -> None:
+    async def scenario() -> None:
+        async with Rig((Say(REPLY),)) as rig:
+            conversation = rig.conversations.named("s")
+            assert conversation.interrupt() is None
+            assert conversation.interrupt(1.0) is None
+            await rig.answer("One.")
+            assert texts(rig.history)[-1] == ("assistant", REPLY)
+
+    asyncio.run(scenario())
+
+
+def test_what_was_heard_is_reckoned_where_the_client_does_not_say() -> None:
+    """By the clock: sound that has been sent is heard from then on, without a pause."""
+
+    async def scenario() -> None:
+        async with Rig((Say(REPLY),)) as rig:
+            await rig.answer("One.")
+            await asyncio.sleep(0.35)  # 7 characters
+            event = rig.conversations.named("s").interrupt()
+            assert event is not None
+            assert 0.3 < event["played_s"] < 1.3
+            assert event["text_spoken"].startswith("This")
+            assert FIRST.startswith(event["text_spoken"])
+            assert event["text_spoken"] + event["text_remaining"] == REPLY
+            assert texts(rig.history) == [("user", "One."), ("assistant", event["text_spoken"])]
+
+    asyncio.run(scenario())
+
+
+def test_the_clients_word_goes_before_what_was_reckoned() -> None:
+    async def scenario() -> None:
+        async with Rig((Say(f"{FIRST} And"), Pause(30)), (Say("Good."),)) as rig:
+            conversation = rig.conversations.named("s")
+            async with rig.turn("One.") as events:
+                await skip_to(events, "captions")
+                conversation.interrupt()
+                await skip_to(events, "agent_end")
+            assert conversation.interrupt() is None  # it is known already
+            # Less or more than was reckoned, and even if nothing was.
+            for played, heard in ((0.0, None), (0.25, "This"), (1000.0, FIRST), (0.3, "This")):
+                event = conversation.interrupt(played)
+                assert event is not None
+                assert event["played_s"] < 3.0, "no more than was sent"
+                said = [] if heard is None else [("user", "One."), ("assistant", heard)]
+                assert texts(rig.history) == said
+            await rig.answer("Two.")
+            assert texts(rig.history)[:3] == [
+                ("user", "One."),
+                ("assistant", "This"),
+                ("user", "Two."),
+            ]
+
+    asyncio.run(scenario())
+
+
+def test_a_client_that_left_says_with_its_next_question_what_it_heard() -> None:
+    async def scenario() -> None:
+        async with Rig((Say(f"{REPLY} And"), Pause(30)), (Say("Good."),)) as rig:
+            async with rig.turn("One.") as events:
+                await skip_to(events, "captions")
+            # By the clock there was no time to hear anything.
+            await rig.answer("Two.", played_s=(len(FIRST) - 1) * CHARACTER_S)
+            assert texts([dict(m) for m in rig.model.requests[-1]]) == [
+                ("user", "One."),
+                ("assistant", FIRST),
+                ("user", "Two."),
+            ]
+
+    asyncio.run(scenario())
+
+
+def test_a_conversation_of_which_strands_forgets_the_beginning_goes_on() -> None:
+    async def scenario() -> None:
+        async with Rig((Say(REPLY),)) as rig:
+            for number in range(22):  # more than the 40 messages that Strands keeps
+                await rig.answer(f"{number}.", played_s=60.0 if number else None)
+                assert texts(rig.history)[-2:] == [("user", f"{number}."), ("assistant", REPLY)]
+            assert len(rig.history) == 40
+            assert rig.conversations.named("s").interrupt(0.25) is not None
+            assert texts(rig.history)[-2:] == [("user", "21."), ("assistant", "This")]
+
+    asyncio.run(scenario())
+
+
+def test_an_answer_of_which_nothing_was_heard_was_not_given() -> None:
+    async def scenario() -> None:
+        async with Rig((Say(REPLY),), (Say("Good."),)) as rig:
+            await rig.answer("One.")
+            event = rig.conversations.named("s").interrupt(0.0)
+            assert event is not None
+            assert event["text_spoken"] == ""
+            assert rig.history == []
+            assert rig.conversations.named("s").interrupt(0.0) is not None  # and again
+            await rig.answer("Two.")
+            assert texts(rig.history) == [("user", "One.\nTwo."), ("assistant", "Good.")]
+
+    asyncio.run(scenario())
+
+
 def test_a_turn_that_is_going_on_is_interrupted_by_the_next_one() -> None:
     async def scenario() -> None:
         async with Rig((Say(f"{FIRST} And"), Pause(30)), (Say("Good."),)) as rig:

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from speakahead.assets import Voices, locate
 from speakahead.audio import codecs, ogg
 from speakahead.audio.codecs import FormatUnavailable, Resampler
-from speakahead.audio.encoder import FORMATS, UnknownFormat, open_encoder
+from speakahead.audio.encoder import open_encoder
+from speakahead.audio.formats import FORMATS, UnknownFormat
 from speakahead.audio.g711 import to_alaw, to_mulaw
 from speakahead.audio.pcm import SAMPLE_RATE, S16leReader, to_s16, to_s16le
 from speakahead.bench.formats import decode, encoded, latency_ms

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from speakahead.audio.encoder import FORMATS
+from speakahead.audio.formats import FORMATS
 from speakahead.audio.pcm import SAMPLE_RATE
 from speakahead.bench.formats import TEXTS, decode, encoded, measure
 from speakahead.errors import InvalidRequest

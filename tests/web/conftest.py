@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import shutil
 import subprocess
 import sys
 import time
@@ -20,11 +21,17 @@ from tests.conftest import free_port
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page
 
-CHROMIUM = "/usr/bin/chromium"
+AUDIBLE_DB = -50.0
+CHROMIUM = shutil.which("chromium")  # the system's; without one, Playwright's own
 
 
 class AgentProcess:
-    """An agent that can be killed, and started again at the same address."""
+    """An agent that can be killed, and started again at the same address.
+
+    Args:
+        engine: as ``tests.web.process`` takes it; or ``shipped``: what `make demo` runs, with the
+            embedded model.
+    """
 
     def __init__(self, engine: str, log: Path) -> None:
         self.engine = engine
@@ -34,7 +41,11 @@ class AgentProcess:
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        command = [sys.executable, "-m", "tests.web.process", str(self.port), self.engine]
+        command = [sys.executable, "-m"]
+        if self.engine == "shipped":
+            command += ["speakahead", "agent", "serve", "--port", str(self.port)]
+        else:
+            command += ["tests.web.process", str(self.port), self.engine]
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(command, stdout=log, stderr=log)
         deadline = time.monotonic() + 120
@@ -55,22 +66,40 @@ class AgentProcess:
         return str(httpx.get(self.url + "ping").json()["status"])
 
 
-@pytest.fixture(scope="package")
-def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AgentProcess]:
-    """With Kokoro."""
-    agent = AgentProcess("real", tmp_path_factory.mktemp("real") / "log")
+@contextlib.contextmanager
+def running(engine: str, factory: pytest.TempPathFactory) -> Iterator[AgentProcess]:
+    agent = AgentProcess(engine, factory.mktemp(engine) / "log")
     agent.start()
     yield agent
     agent.kill()
+
+
+@pytest.fixture(scope="package")
+def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AgentProcess]:
+    """With Kokoro."""
+    with running("real", tmp_path_factory) as agent:
+        yield agent
 
 
 @pytest.fixture(scope="package")
 def plain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AgentProcess]:
-    """With a tone instead of a voice: 50 ms for each character."""
-    agent = AgentProcess("plain", tmp_path_factory.mktemp("plain") / "log")
-    agent.start()
-    yield agent
-    agent.kill()
+    """With a tone instead of a voice: 50 ms for each character, a whole sentence at once."""
+    with running("plain", tmp_path_factory) as agent:
+        yield agent
+
+
+@pytest.fixture
+def late(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AgentProcess]:
+    """With the tone, in pieces of which the first ones come later than they are heard."""
+    with running("late", tmp_path_factory) as agent:
+        yield agent
+
+
+@pytest.fixture
+def shipped(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AgentProcess]:
+    """With the embedded model and Kokoro."""
+    with running("shipped", tmp_path_factory) as agent:
+        yield agent
 
 
 @pytest.fixture(scope="package")  # not longer: its event loop would be in the way of other tests
@@ -105,11 +134,24 @@ class Asking:
             self.choose(**settings)
         self.page.get_by_role("textbox").fill(question)
         self.page.keyboard.press("Enter")
+        self.watch()
 
-    def speaking(self, timeout: float = 20.0) -> None:
+    def watch(self) -> None:
+        """Look at the analyser often, also while the test does something else."""
+        script = """async () => {
+            const { Output } = await import("/static/output.js");
+            const output = await Output.open();
+            clearInterval(globalThis.levels?.timer);
+            const look = () => (levels.highest = Math.max(levels.highest, output.level()));
+            globalThis.levels = { highest: -Infinity, now: () => output.level() };
+            levels.timer = setInterval(look, 20);
+        }"""
+        self.page.evaluate(script)
+
+    def speaking(self, timeout: float = 60.0) -> None:
         self.until(lambda: self.status == "Speaking.", timeout)
 
-    def idle(self, timeout: float = 30.0) -> None:
+    def idle(self, timeout: float = 90.0) -> None:
         """Wait until nothing is going on."""
         self.page.locator("#interrupt").wait_for(state="hidden", timeout=1000 * timeout)
 
@@ -129,11 +171,11 @@ class Asking:
 
     def level(self) -> float:
         """What the analyser at the output sees, in dBFS."""
-        script = """async () => {
-            const { Output } = await import("/static/output.js");
-            return (await Output.open()).level();
-        }"""
-        return float(self.page.evaluate(script))
+        return float(self.page.evaluate("() => levels.now()"))
+
+    def audible(self, timeout: float = 30.0) -> None:
+        """Wait until the analyser has seen sound since the question was asked."""
+        self.until(lambda: self.page.evaluate("() => levels.highest") > AUDIBLE_DB, timeout)
 
     def runs(self) -> list[dict[str, Any]]:
         """The time line, as the user saves it."""
@@ -143,7 +185,7 @@ class Asking:
         assert saved["version"] == 1
         return list(saved["runs"])
 
-    def until(self, condition: Callable[[], bool], timeout: float = 10.0) -> None:
+    def until(self, condition: Callable[[], bool], timeout: float = 30.0) -> None:
         deadline = time.monotonic() + timeout
         while not condition():
             assert time.monotonic() < deadline, f"status: {self.status}"
@@ -159,7 +201,10 @@ def open_page(chromium: Browser) -> Iterator[Open]:
     contexts: list[BrowserContext] = []
     opened: list[Asking] = []
 
-    def open_one(agent: AgentProcess, script: str = "", **options: Any) -> Asking:
+    def open_one(
+        agent: AgentProcess, script: str = "", logged: str | None = None, **options: Any
+    ) -> Asking:
+        """The page, with a script that runs before its own, or even until that has ``logged``."""
         options = {"viewport": {"width": 1280, "height": 800}, "color_scheme": "light"} | options
         context = chromium.new_context(**options)
         contexts.append(context)
@@ -176,7 +221,11 @@ def open_page(chromium: Browser) -> Iterator[Open]:
             ),
         )
         page.on("pageerror", lambda error: asking.complaints.append(str(error)))
-        page.goto(agent.url)
+        if logged is None:
+            page.goto(agent.url)
+        else:
+            with page.expect_console_message(lambda message: message.text == logged):
+                page.goto(agent.url)
         page.locator("select[name=voice] option").first.wait_for(state="attached")
         return asking
 

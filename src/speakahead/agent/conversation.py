@@ -134,7 +134,8 @@ class Conversation:
         self._turn = asyncio.Lock()
         self._interruption: Interruption | None = None  # of the turn that is going on
         self._heard: Heard | None = None  # of the latest turn
-        self._first = 0  # where its messages begin
+        self._said: Messages = []  # its messages, uncut
+        self._first = 0  # where they, or what is left of them, are in the agent's
         self._unanswered = ""  # what the user said and got no audible answer to
 
     def interrupt(self, played_s: float | None = None) -> Interrupted | None:
@@ -168,11 +169,13 @@ class Conversation:
         settings = request.settings(self._voice)
         self.interrupt(request.played_s)
         async with self._turn:
+            if request.played_s is not None:  # the turn may have ended before it could be told
+                self.interrupt(request.played_s)
             prompt = request.prompt
             if request.replay is None and self._unanswered:
                 prompt = f"{self._unanswered}\n{prompt}"
                 self._unanswered = ""
-            self._first = len(self._agent.messages)
+            before = self._agent.messages[-1] if self._agent.messages else None
             self._heard = heard = Heard()
             self._interruption = interruption = Interruption()
             request = request.model_copy(update={"session_id": self.name})
@@ -207,27 +210,33 @@ class Conversation:
                             yield event
             finally:
                 self._interruption = None
-                messages = self._agent.messages
                 if request.replay is not None:
                     self._heard = None  # nothing of it is remembered
-                elif len(messages) == self._first:
-                    self._unanswered = prompt
-                elif heard.interrupted or messages[-1]["role"] == "user":  # or its model failed
-                    self._remember_heard()
+                else:
+                    # Strands drops the oldest messages of a long conversation, so not by number.
+                    self._first = _place_after(before, self._agent.messages)
+                    self._said = self._agent.messages[self._first :]
+                    if not self._said:
+                        self._unanswered = prompt
+                    elif heard.interrupted or self._said[-1]["role"] == "user":  # the model failed
+                        self._remember_heard()
 
     def _remember_heard(self) -> None:
         """Leave in the history of the latest turn what was heard of it."""
         assert self._heard is not None
-        messages = self._agent.messages
-        if len(messages) == self._first:
+        if not self._said:
             return
-        question = messages[self._first]
-        kept = heard_messages(messages[self._first + 1 :], self._heard.by_step())
-        if kept:
-            messages[self._first :] = [question, *kept]
-        else:
-            del messages[self._first :]
-            self._unanswered = "".join(block.get("text", "") for block in question["content"])
+        question, *reply = self._said
+        kept = heard_messages(reply, self._heard.by_step())
+        self._agent.messages[self._first :] = [question, *kept] if kept else []
+        asked = "".join(block.get("text", "") for block in question["content"])
+        self._unanswered = "" if kept else asked
+
+
+def _place_after(message: Message | None, messages: Messages) -> int:
+    """Where what follows a message begins; 0 where it is no longer there."""
+    places = (place for place in range(len(messages), 0, -1) if messages[place - 1] is message)
+    return next(places, 0)
 
 
 def heard_messages(messages: Messages, heard: list[str]) -> Messages:

@@ -34,14 +34,23 @@ class _Interrupt(Message):
 
 
 class WebSocketDoor:
-    """One connection: one conversation, unless a request names another one."""
+    """One connection: one conversation, made by the first request.
+
+    Args:
+        websocket: not accepted yet.
+        conversations: where the conversation is kept.
+        session: the conversation's name as the runtime gives it, which goes before what requests
+            say; None: as they say, or a new one.
+    """
 
     def __init__(
         self, websocket: WebSocket, conversations: Conversations, session: str | None
     ) -> None:
         self._websocket = websocket
         self._conversations = conversations
-        self._conversation = conversations.named(session)
+        self._session = session
+        # Pages open connections ahead of a question that may never come, so not made here.
+        self._conversation: Conversation | None = None
         self._sending = asyncio.Lock()
         self._turn: asyncio.Task[None] | None = None
 
@@ -72,11 +81,14 @@ class WebSocketDoor:
         request = parse_request(value)
         await self._interrupt(request.played_s)
         await self._end_turn()
-        if request.session_id is not None:
-            self._conversation = self._conversations.named(request.session_id)
+        named = self._session or request.session_id
+        if self._conversation is None or named is not None:
+            self._conversation = self._conversations.named(named)
         self._turn = asyncio.create_task(self._run_turn(self._conversation, request))
 
     async def _interrupt(self, played_s: float | None) -> None:
+        if self._conversation is None:
+            return
         if (event := self._conversation.interrupt(played_s)) is not None:
             await self._send(event)
 

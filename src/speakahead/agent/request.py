@@ -36,7 +36,7 @@ class AgentRequest(Message):
         mode: ``bidi`` speaks sentences while later ones are written; ``batch`` waits for the whole
             text.
         voice: None: the agent's own.
-        format: of the sound; see ``audio.encoder``.
+        format: of the sound; see ``audio.formats``.
         sample_rate: of the sound, in Hz; None: the format's own.
         speed: 0.5 to 2.
         session_id: of an earlier turn's conversation; None: a new one.

@@ -1,10 +1,12 @@
-"""Which language model the agent uses."""
+"""Which language model the agent uses, and what speaks for it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+
+LOCAL = "local"
 
 
 class ModelKind(StrEnum):
@@ -51,3 +53,22 @@ class ModelSettings:
     max_tokens: int = 1024
     tokens_per_second: float = 30.0
     script: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SpeechSettings:
+    """What speaks, and how to reach it.
+
+    Attributes:
+        where: ``local``, the address of a `speakahead serve` as in ``ws://host:8080``,
+            ``sagemaker:ENDPOINT`` or ``polly``.
+        api_key: of a `speakahead serve`; None: it asks for none.
+        region: of AWS; None: as the environment or the profile says.
+        endpoint_url: where the AWS service is served, for private links and stand-ins; None: the
+            region's own.
+    """
+
+    where: str = LOCAL
+    api_key: str | None = None
+    region: str | None = None
+    endpoint_url: str | None = None

@@ -26,7 +26,8 @@ from numpy.typing import NDArray
 
 from speakahead.assets import Voices, locate
 from speakahead.audio.codecs import require_av
-from speakahead.audio.encoder import FORMATS, open_encoder
+from speakahead.audio.encoder import open_encoder
+from speakahead.audio.formats import FORMATS
 from speakahead.audio.pcm import SAMPLE_RATE
 from speakahead.bench.recognition import Recogniser, WordErrors, word_errors
 from speakahead.errors import InvalidRequest

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from speakahead.audio.pcm import SAMPLE_RATE
-from speakahead.backends.interface import SpeechStream
+from speakahead.backends.interface import SpeechBackend, SpeechStream
 from speakahead.backends.websocket import WebSocketBackend
 from speakahead.bench.load import SENTENCES
 from speakahead.session.events import (
@@ -91,7 +91,7 @@ async def run(
     backend = WebSocketBackend(url)
     rng = random.Random(seed)  # noqa: S311  # reproducible, not secret
     tally = _Tally()
-    others = [asyncio.create_task(_keep_speaking(backend, i)) for i in range(background)]
+    others = [asyncio.create_task(keep_speaking(backend, i)) for i in range(background)]
     try:
         async with backend.open() as stream:
             number = 0
@@ -179,7 +179,8 @@ def _judge(answer: UtteranceCancelled, text: str, words: list[SpokenWord], tally
     tally.words_off = max(tally.words_off, abs(said - heard))
 
 
-async def _keep_speaking(backend: WebSocketBackend, number: int) -> None:
+async def keep_speaking(backend: SpeechBackend, number: int) -> None:
+    """Take turns of three sentences with pauses between, until cancelled."""
     rng = random.Random(f"background {number}")  # noqa: S311
     async with backend.open() as stream:
         while True:

@@ -11,7 +11,7 @@ import importlib.util
 import statistics
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,8 @@ from speakahead.text.frontend import FrontEnd
 from speakahead.text.phonemes import Phonemes
 
 VOICE = "af_heart"
+AHEAD_S = 5.0
+"""How far a server sends ahead of its listener, by default."""
 AUDIBLE = 10 ** (-50 / 20)
 """First sound is the first sample above -50 dBFS."""
 
@@ -82,12 +84,22 @@ class SentenceReport:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The result; ``late_windows`` of ``windows`` came when their listener had run dry."""
+    """The result.
+
+    Attributes:
+        late_windows: windows, of ``windows``, that came when their listener had run dry, while
+            sentences were played back to back.
+        min_slack_ms: the least time by which one of them was early.
+        cold_late_windows: likewise of the sentences above, each of which began with a listener
+            who had nothing to play.
+    """
 
     sentences: list[SentenceReport]
     late_windows: int
     windows: int
     min_slack_ms: float | None
+    cold_late_windows: int
+    cold_windows: int
     repeats: int
     threads: int
 
@@ -105,6 +117,8 @@ class Report:
             ),
             f"{self.late_windows} of {self.windows} windows late in sentences back to back"
             + ("" if self.min_slack_ms is None else f"; smallest slack {self.min_slack_ms:.0f} ms"),
+            f"{self.cold_late_windows} of {self.cold_windows} windows late in sentences that begin "
+            "with nothing to play",
         ]
         return "\n".join(lines)
 
@@ -139,20 +153,49 @@ def run(
         _sentence(phonemes, mine, other)
         for phonemes, mine, other in zip(inputs, ours, theirs, strict=True)
     ]
-    slacks: list[float] = []
-    windows = 0
-    for sentence in _varied(back_to_back):
-        rendered = render(engine, _phonemes(front_end, sentence))
-        windows += len(rendered.slacks_s) + 1
-        slacks += rendered.slacks_s
+    slacks = play(engine, front_end, _varied(back_to_back)) if back_to_back else []
+    cold = [slack for runs in ours for run in runs for slack in run.slacks_s]
     return Report(
         reports,
         late_windows=sum(slack < 0 for slack in slacks),
-        windows=windows,
+        windows=len(slacks),
         min_slack_ms=round(min(slacks) * 1000, 1) if slacks else None,
+        cold_late_windows=sum(slack < 0 for slack in cold),
+        cold_windows=len(cold),
         repeats=repeats,
         threads=threads,
     )
+
+
+def play(
+    engine: Engine[Any], front_end: FrontEnd, sentences: Iterable[str], ahead_s: float = AHEAD_S
+) -> list[float]:
+    """Sentences played one right after another, as one long reply: the slack of each window.
+
+    The listener plays from the first window on, and no work is done while it has ``ahead_s`` to
+    play; that time is left out, not waited for. Text is turned to phonemes in the same thread.
+
+    Returns:
+        Seconds that the listener had still to play when each window came, but for the first.
+    """
+    began = time.perf_counter()
+    skipped = 0.0
+    plays_until: float | None = None
+    slacks: list[float] = []
+    for sentence in sentences:
+        phonemes = _phonemes(front_end, sentence)
+        left_s = 0.0 if plays_until is None else plays_until - time.perf_counter() + began - skipped
+        plan = engine.plan(phonemes, VOICE, 1.0, max(0.0, left_s))
+        for window in plan.windows:
+            if plays_until is not None:
+                now = time.perf_counter() - began + skipped
+                skipped += max(0.0, plays_until - now - ahead_s)
+            samples = engine.decode(plan, window)
+            now = time.perf_counter() - began + skipped
+            if plays_until is not None:
+                slacks.append(plays_until - now)
+            plays_until = max(plays_until or now, now) + len(samples) / SAMPLE_RATE
+    return slacks
 
 
 def render(engine: Engine[Any], phonemes: Phonemes, voice: str = VOICE) -> Run:
@@ -167,14 +210,15 @@ def render(engine: Engine[Any], phonemes: Phonemes, voice: str = VOICE) -> Run:
         now = time.perf_counter() - began
         if plays_until is not None:
             slacks.append(plays_until - now)
-        if first is None and _audible(samples):
+        if first is None and audible(samples):
             first = now
         plays_until = max(plays_until or now, now) + len(samples) / SAMPLE_RATE
     total = time.perf_counter() - began
     return Run(total if first is None else first, total, plan.samples, slacks)
 
 
-def _audible(samples: NDArray[np.float32]) -> bool:
+def audible(samples: NDArray[np.float32]) -> bool:
+    """Whether a sample is above -50 dBFS."""
     return bool(np.any(np.abs(samples) > AUDIBLE))
 
 

@@ -1,31 +1,47 @@
-"""Conversations against real server processes: time to first sound, late frames, refusals.
+"""Conversations against real server processes: first sound, gaps, refusals.
 
 Each session takes turns of two to four sentences and pauses for one to three seconds when a turn
 has been played to its end. The deadline scheduler and the yardstick (whole sentences, first in,
 first out) run as two processes, of which one is under load at a time, in alternating rounds.
+
+A turn that nothing was heard of when its round ends counts with the time that it has waited: the
+true first sound is later. So a server that answers nobody does not look good for want of figures.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from websockets.asyncio.client import ClientConnection, connect
 
 from speakahead.audio.pcm import SAMPLE_RATE
-from speakahead.bench.process import server_process
-from speakahead.errors import SynthesisFailed
+from speakahead.backends.interface import SpeechBackend, SpeechStream
+from speakahead.backends.websocket import WebSocketBackend
+from speakahead.bench.figures import MeasurementFailed, rounded
+from speakahead.bench.latency import audible
+from speakahead.bench.process import ServerProcess, server_process
+from speakahead.errors import SpeakaheadError
+from speakahead.session.events import (
+    Audio,
+    Close,
+    Failed,
+    SentenceStarted,
+    Speak,
+    UtteranceCompleted,
+)
 
-_AUDIBLE = 32768 * 10 ** (-50 / 20)
-_FRAME_TIMEOUT_S = 120.0
+ON_TIME_S = 0.5
+"""A turn is on time if it is heard this soon."""
+
+_PAUSE_S = (1.0, 3.0)
+_TURN = (2, 4)
 
 SENTENCES = (
     "Sure, I can help with that.",
@@ -41,31 +57,71 @@ SENTENCES = (
 )
 
 
+def turn_of(rng: random.Random) -> list[int]:
+    """The next turn, as places in ``SENTENCES``."""
+    return rng.sample(range(len(SENTENCES)), rng.randint(*_TURN))
+
+
+def pause_of(rng: random.Random) -> float:
+    """Seconds between the end of a turn and the next one."""
+    return rng.uniform(*_PAUSE_S)
+
+
 @dataclass(slots=True)
 class Tally:
-    """What the clients of one kind of server saw."""
+    """What the listeners of one kind of server heard."""
 
     first_sound_s: list[float] = field(default_factory=list)
+    unheard_s: list[float] = field(default_factory=list)
+    """How long turns had waited that nothing was heard of when their round ended."""
     frames: int = 0
-    late_frames: int = 0
-    worst_gap_s: float = 0.0
+    gaps_between_s: list[float] = field(default_factory=list)
+    """Silences between two sentences, beyond the pause that belongs there."""
+    gaps_within_s: list[float] = field(default_factory=list)
     refused: int = 0
     turns: int = 0
     errors: list[str] = field(default_factory=list)
 
+    @property
+    def asked(self) -> int:
+        """Turns that were begun and did not fail for another reason than the load."""
+        return len(self.first_sound_s) + len(self.unheard_s) + self.refused
+
 
 @dataclass(frozen=True, slots=True)
 class LoadRun:
-    """One number of sessions with one scheduler; shares are of all frames after a turn's first."""
+    """One number of sessions with one scheduler.
+
+    Attributes:
+        first_sound_ms: p50 and p95 of the turns that were not refused.
+        first_sounds_ms: all of them, sorted.
+        on_time_share: of all turns, refused ones included.
+        late_share: frames after a turn's first that came when the listener had run dry, of all.
+        gaps_ms: silences of the listener by place, each with its number, median and worst; 0 where
+            there were none.
+        worst_gap_ms: of all gaps.
+        turns: spoken to their end.
+        unheard: turns of which nothing was heard by the end.
+        refused: turns that the server refused as overload.
+        errors: turns and sessions that failed otherwise.
+        error_codes: of those.
+        cost: seconds of the engine for a second of sound, by the server's own counters.
+    """
 
     sessions: int
     scheduler: str
     first_sound_ms: dict[str, float]
+    first_sounds_ms: list[float]
+    on_time_share: float
     late_share: float
+    gaps_ms: dict[str, dict[str, float]]
     worst_gap_ms: float
     turns: int
+    unheard: int
     refused: int
-    errors: dict[str, int]
+    errors: int
+    error_codes: list[str]
+    cost: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,15 +130,23 @@ class Report:
     seconds_each: float
 
     def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
+        runs = [asdict(each) for each in self.runs]
+        for each in runs:
+            if not each["error_codes"]:
+                del each["error_codes"]
+        return {"seconds_each": self.seconds_each, "runs": runs}
 
     def table(self) -> str:
         """The report for people."""
-        lines = ["sessions  scheduler  first sound p50  p95 ms  late  worst gap ms  turns  refused"]
+        lines = [
+            "sessions  scheduler  first sound p50  p95 ms  in 500 ms   late  gaps within/between"
+            "  worst ms  turns  unheard  refused"
+        ]
         lines += [
             f"{r.sessions:8}  {r.scheduler:9}{r.first_sound_ms['p50']:17.0f}"
-            f"{r.first_sound_ms['p95']:8.0f}{r.late_share:6.1%}{r.worst_gap_ms:14.0f}"
-            f"{r.turns:7}{r.refused:9}"
+            f"{r.first_sound_ms['p95']:8.0f}{r.on_time_share:11.0%}{r.late_share:7.1%}"
+            f"{f'{r.gaps_ms["within"]["count"]:.0f}/{r.gaps_ms["between"]["count"]:.0f}':>21}"
+            f"{r.worst_gap_ms:10.0f}{r.turns:7}{r.unheard:9}{r.refused:9}"
             for r in self.runs
         ]
         return "\n".join(lines)
@@ -96,84 +160,146 @@ def run(
     model: Path | None = None,
     serve_options: Sequence[str] = (),
     schedulers: Sequence[str] = ("deadline", "fifo"),
+    progress: Callable[[float], None] = lambda share: None,
 ) -> Report:
     """Measure; ``seconds`` for each number of sessions and scheduler, in ``rounds`` parts.
 
     Raises:
         ConnectionFailed: a server did not start.
+        MeasurementFailed: no turn was heard.
     """
     options = [*serve_options, *(["--model", str(model)] if model else [])]
     with contextlib.ExitStack() as stack:
-        urls = {
-            name: stack.enter_context(server_process(["--scheduler", name, *options])).route
+        servers = {
+            name: stack.enter_context(server_process(["--scheduler", name, *options]))
             for name in schedulers
         }
         runs = []
+        total, done = len(sessions) * rounds * len(servers), 0
         for count in sessions:
             tallies = {name: Tally() for name in schedulers}
+            spent = dict.fromkeys(schedulers, (0.0, 0.0))
             for number in range(rounds):
-                for name, url in urls.items():
-                    asyncio.run(_load(url, count, seconds / rounds, number, tallies[name]))
-            runs += [_summary(count, name, tally) for name, tally in tallies.items()]
+                for name, server in servers.items():
+                    before = _work(server)
+                    backend = WebSocketBackend(server.url)
+                    asyncio.run(converse(backend, count, seconds / rounds, number, tallies[name]))
+                    after = _work(server)
+                    spent[name] = (
+                        spent[name][0] + after[0] - before[0],
+                        spent[name][1] + after[1] - before[1],
+                    )
+                    done += 1
+                    progress(done / total)
+            runs += [summary(count, name, tally, spent[name]) for name, tally in tallies.items()]
     return Report(runs, seconds)
 
 
-async def _load(url: str, sessions: int, seconds: float, seed: int, tally: Tally) -> None:
+def _work(server: ServerProcess) -> tuple[float, float]:
+    """Seconds that the server has decoded for, and seconds of sound from that."""
+    return (
+        server.metric("speakahead_decoding_seconds_total"),
+        server.metric("speakahead_audio_seconds_total"),
+    )
+
+
+async def converse(
+    backend: SpeechBackend, sessions: int, seconds: float, seed: int, tally: Tally
+) -> None:
+    """Hold so many conversations for so long, and note what is heard."""
     until = time.monotonic() + seconds
     async with asyncio.TaskGroup() as group:
         for number in range(sessions):
             rng = random.Random(f"{seed} {number}")  # noqa: S311  # reproducible, not secret
-            group.create_task(_converse(url, until, rng, tally))
+            group.create_task(_session(backend, until, rng, tally))
 
 
-async def _converse(url: str, until: float, rng: random.Random, tally: Tally) -> None:
+async def _session(backend: SpeechBackend, until: float, rng: random.Random, tally: Tally) -> None:
     await asyncio.sleep(rng.uniform(0, 2))
-    async with connect(url, max_size=None, open_timeout=30) as connection:
-        while time.monotonic() < until:
-            played_at = await _turn(connection, rng, tally)
-            await asyncio.sleep(max(0.0, played_at - time.monotonic()) + rng.uniform(1, 3))
-        await connection.send(json.dumps({"type": "close"}))
+    try:
+        async with backend.open() as stream:
+            while time.monotonic() < until:
+                turn = _Turn(tally)
+                try:
+                    async with asyncio.timeout(max(0.0, until - time.monotonic())):
+                        played_at = await turn.take(stream, rng)
+                except TimeoutError:
+                    turn.cut_off()
+                    return
+                wait = max(0.0, played_at - time.monotonic()) + pause_of(rng)
+                await asyncio.sleep(min(wait, max(0.0, until - time.monotonic())))
+            await stream.send(Close())
+    except SpeakaheadError as error:
+        tally.errors.append(error.code)
 
 
-async def _turn(connection: ClientConnection, rng: random.Random, tally: Tally) -> float:
-    """One turn; returns when its sound has been played to its end."""
-    text = " ".join(rng.sample(SENTENCES, rng.randint(2, 4)))
-    sent_at = time.monotonic()
-    await connection.send(json.dumps({"text": text}))
-    plays_until: float | None = None
-    heard = False
-    while True:
-        async with asyncio.timeout(_FRAME_TIMEOUT_S):
-            frame = await connection.recv()
-        now = time.monotonic()
-        if isinstance(frame, str):
-            message = json.loads(frame)
-            if message["type"] == "synthesis_complete":
-                tally.turns += 1
-                return plays_until or now
-            if message["type"] == "error":
-                if message["code"] == "overloaded":
-                    tally.refused += 1
-                else:
-                    tally.errors.append(message["code"])
-                return plays_until or now
-            continue
-        samples = np.frombuffer(frame, "<i2")
-        if not heard and np.any(np.abs(samples.astype(np.int32)) > _AUDIBLE):
-            heard = True
-            tally.first_sound_s.append(now - sent_at)
-        if plays_until is not None:
+class _Turn:
+    """One turn, as its listener hears it."""
+
+    def __init__(self, tally: Tally) -> None:
+        self._tally = tally
+        self._sent_at = time.monotonic()
+        self._plays_until: float | None = None
+        self._heard = False
+        self._between = False  # the next sound is the first of a sentence
+
+    async def take(self, stream: SpeechStream, rng: random.Random) -> float:
+        """Speak; returns when the sound has been played to its end."""
+        text = " ".join(SENTENCES[place] for place in turn_of(rng))
+        self._sent_at = time.monotonic()
+        await stream.send(Speak(text))
+        async for event in stream:
+            now = time.monotonic()
+            match event:
+                case SentenceStarted():
+                    self._between = True
+                case Audio():
+                    self._take_sound(event, now)
+                case UtteranceCompleted():
+                    self._tally.turns += 1
+                    break
+                case Failed(error=error):
+                    if error.code == "overloaded":
+                        self._tally.refused += not self._heard
+                    else:
+                        self._tally.errors.append(error.code)
+                    break
+        return self._plays_until or time.monotonic()
+
+    def cut_off(self) -> None:
+        """The round has ended."""
+        if not self._heard:
+            self._tally.unheard_s.append(time.monotonic() - self._sent_at)
+
+    def _take_sound(self, event: Audio, now: float) -> None:
+        tally = self._tally
+        if not self._heard and audible(event.samples):
+            self._heard = True
+            tally.first_sound_s.append(now - self._sent_at)
+        if self._plays_until is not None:
             tally.frames += 1
-            if now > plays_until:
-                tally.late_frames += 1
-                tally.worst_gap_s = max(tally.worst_gap_s, now - plays_until)
-        plays_until = max(plays_until or now, now) + len(samples) / SAMPLE_RATE
+            if now > self._plays_until:
+                gaps = tally.gaps_between_s if self._between else tally.gaps_within_s
+                gaps.append(now - self._plays_until)
+        self._plays_until = max(self._plays_until or now, now) + len(event.samples) / SAMPLE_RATE
+        self._between = False
 
 
-def _summary(sessions: int, scheduler: str, tally: Tally) -> LoadRun:
-    first = tally.first_sound_s
-    if not first:
-        raise SynthesisFailed("No turn was heard: measure for longer, or with fewer sessions.")
+def summary(sessions: int, scheduler: str, tally: Tally, spent: tuple[float, float]) -> LoadRun:
+    """What a tally comes to; ``spent`` are seconds of decoding, and of sound.
+
+    Raises:
+        MeasurementFailed: no turn was heard, or no sound was made.
+    """
+    if not tally.first_sound_s or spent[1] <= 0:
+        raise MeasurementFailed("No turn was heard: measure for longer, or with fewer sessions.")
+    first = sorted(tally.first_sound_s + tally.unheard_s)
+    on_time = sum(seconds <= ON_TIME_S for seconds in tally.first_sound_s)
+    late = len(tally.gaps_between_s) + len(tally.gaps_within_s)
+    gaps = {
+        "within": _gaps(tally.gaps_within_s),
+        "between": _gaps(tally.gaps_between_s),
+    }
     return LoadRun(
         sessions=sessions,
         scheduler=scheduler,
@@ -181,9 +307,23 @@ def _summary(sessions: int, scheduler: str, tally: Tally) -> LoadRun:
             "p50": round(float(np.percentile(first, 50)) * 1000, 1),
             "p95": round(float(np.percentile(first, 95)) * 1000, 1),
         },
-        late_share=round(tally.late_frames / max(1, tally.frames), 4),
-        worst_gap_ms=round(tally.worst_gap_s * 1000, 1),
+        first_sounds_ms=rounded([seconds * 1000 for seconds in first]),
+        on_time_share=round(on_time / tally.asked, 4),
+        late_share=round(late / max(1, tally.frames), 4),
+        gaps_ms=gaps,
+        worst_gap_ms=max(each["worst"] for each in gaps.values()),
         turns=tally.turns,
+        unheard=len(tally.unheard_s),
         refused=tally.refused,
-        errors={code: tally.errors.count(code) for code in sorted(set(tally.errors))},
+        errors=len(tally.errors),
+        error_codes=sorted(set(tally.errors)),
+        cost=round(spent[0] / spent[1], 4),
     )
+
+
+def _gaps(gaps_s: Sequence[float]) -> dict[str, float]:
+    return {
+        "count": len(gaps_s),
+        "median": round(float(np.median(gaps_s)) * 1000, 1) if gaps_s else 0.0,
+        "worst": round(max(gaps_s, default=0.0) * 1000, 1),
+    }

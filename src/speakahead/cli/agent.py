@@ -5,68 +5,128 @@ from __future__ import annotations
 import asyncio
 import base64
 import contextlib
-import os
+import logging
+import socket
 import sys
 import wave
-import webbrowser
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from speakahead.agent.settings import ModelKind, ModelSettings
-from speakahead.cli.parameters import Voice
+from speakahead.agent.settings import ModelKind, ModelSettings, SpeechSettings
+from speakahead.cli import page
 from speakahead.errors import InvalidRequest, SpeakaheadError
 
 if TYPE_CHECKING:
-    import uvicorn
     from strands import Agent
 
     from speakahead.backends.interface import SpeechBackend
 
 agent = typer.Typer(no_args_is_help=True, help="A voice agent that speaks while it writes.")
 
-Kind = Annotated[ModelKind, typer.Option("--model", help="Where the words come from.")]
+Kind = Annotated[
+    ModelKind | None,
+    typer.Option(
+        "--model",
+        envvar="SPEAKAHEAD_MODEL",
+        help="Where the words come from; by default the embedded model.",
+    ),
+]
 ModelId = Annotated[
-    str | None, typer.Option(help="Name of the model at OpenAI-compatible servers and Ollama.")
+    str | None,
+    typer.Option(
+        envvar="SPEAKAHEAD_MODEL_ID",
+        help="Name of the model at OpenAI-compatible servers and Ollama.",
+    ),
 ]
 BedrockModelId = Annotated[
-    str | None, typer.Option(help="A model of Amazon Bedrock; implies --model bedrock.")
+    str | None,
+    typer.Option(
+        envvar="SPEAKAHEAD_BEDROCK_MODEL_ID",
+        help="A model of Amazon Bedrock; where --model is not given, it is bedrock.",
+    ),
 ]
-ModelUrl = Annotated[str | None, typer.Option(help="Where the model is served.")]
-Region = Annotated[str | None, typer.Option(help="Region of Amazon Bedrock.")]
+ModelUrl = Annotated[
+    str | None, typer.Option(envvar="SPEAKAHEAD_MODEL_URL", help="Where the model is served.")
+]
+Region = Annotated[
+    str | None,
+    typer.Option(envvar="SPEAKAHEAD_REGION", help="Region of AWS; by default the environment's."),
+]
 Speech = Annotated[
-    str, typer.Option(help="local, or the address of a `speakahead serve`, as in ws://host:8080")
+    str,
+    typer.Option(
+        envvar="SPEAKAHEAD_SPEECH",
+        help="What speaks: local, ws://HOST:PORT (a `speakahead serve`), sagemaker:NAME or polly.",
+    ),
 ]
-Script = Annotated[Path | None, typer.Option(help="JSON file with what the scripted model writes.")]
-Rate = Annotated[float, typer.Option(min=0.1, help="How fast the scripted model writes.")]
+SpeechUrl = Annotated[
+    str | None,
+    typer.Option(
+        envvar="SPEAKAHEAD_SPEECH_URL",
+        help="Where SageMaker or Polly is served, for private links and stand-ins.",
+    ),
+]
+ApiKey = Annotated[
+    str | None,
+    typer.Option(envvar="SPEAKAHEAD_API_KEY", help="Key of the `speakahead serve`, if it asks."),
+]
+AgentVoice = Annotated[
+    str,
+    typer.Option(
+        "--voice", "-v", envvar="SPEAKAHEAD_VOICE", help="Voice; see `speakahead voices`."
+    ),
+]
+Script = Annotated[
+    Path | None,
+    typer.Option(envvar="SPEAKAHEAD_SCRIPT", help="JSON file with what the scripted model writes."),
+]
+Rate = Annotated[
+    float,
+    typer.Option(
+        min=0.1,
+        envvar="SPEAKAHEAD_TOKENS_PER_SECOND",
+        help="How fast the scripted model writes.",
+    ),
+]
 
 
 @agent.command()
 def serve(
-    model: Kind = ModelKind.EMBEDDED,
+    model: Kind = None,
     model_id: ModelId = None,
     bedrock_model_id: BedrockModelId = None,
     model_url: ModelUrl = None,
     region: Region = None,
     speech: Speech = "local",
-    voice: Voice = "af_heart",
+    speech_url: SpeechUrl = None,
+    api_key: ApiKey = None,
+    voice: AgentVoice = "af_heart",
     host: Annotated[
         str, typer.Option(envvar="SPEAKAHEAD_HOST", help="Address to listen on.")
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on.")] = 8080,
+    port: Annotated[
+        int,
+        typer.Option(min=0, max=65535, help="Port to listen on."),
+    ] = 8080,
     tokens_per_second: Rate = 30.0,
     script: Script = None,
     open_page: Annotated[
-        bool, typer.Option("--open", help="Show the page in the browser, where there is one.")
+        bool,
+        typer.Option(
+            "--open",
+            help="Show the page in the browser, where there is one; on another port if this one "
+            "is taken.",
+        ),
     ] = False,
 ) -> None:
     """Serve the agent: a page at /, and Amazon Bedrock AgentCore's /invocations, /ws and /ping."""
-    settings = _settings(
-        model, model_id, bedrock_model_id, model_url, region, tokens_per_second, script
-    )
-    asyncio.run(_serve(settings, speech, voice, host, port, open_page=open_page))
+    words = _words(model, model_id, bedrock_model_id, model_url, region, tokens_per_second, script)
+    sound = SpeechSettings(speech, api_key, region, speech_url)
+    with page.bind(host, port, or_another=open_page) as listening:
+        asyncio.run(_serve(words, sound, voice, listening, open_page=open_page))
 
 
 @agent.command()
@@ -76,75 +136,72 @@ def ask(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="A WAV file for the answer.")
     ] = None,
-    model: Kind = ModelKind.EMBEDDED,
+    model: Kind = None,
     model_id: ModelId = None,
     bedrock_model_id: BedrockModelId = None,
     model_url: ModelUrl = None,
     region: Region = None,
     speech: Speech = "local",
-    voice: Voice = "af_heart",
+    speech_url: SpeechUrl = None,
+    api_key: ApiKey = None,
+    voice: AgentVoice = "af_heart",
     speed: Annotated[float, typer.Option(help="Speed, 0.5 to 2.")] = 1.0,
     tokens_per_second: Rate = 30.0,
     script: Script = None,
 ) -> None:
     """Ask once: prints the answer as it is written, and when it was first heard."""
-    settings = _settings(
-        model, model_id, bedrock_model_id, model_url, region, tokens_per_second, script
-    )
+    words = _words(model, model_id, bedrock_model_id, model_url, region, tokens_per_second, script)
+    sound = SpeechSettings(speech, api_key, region, speech_url)
     request = {"prompt": prompt, "mode": mode, "voice": voice, "speed": speed}
-    if not asyncio.run(_ask(settings, speech, request, output)):
+    if not asyncio.run(_ask(words, sound, request, output)):
         raise typer.Exit(1)
 
 
+@agent.command()
+def pull() -> None:
+    """Fetch the embedded language model (98 MB), verified; `serve` and `ask` do it when needed."""
+    from speakahead.agent.models.embedded import fetch
+    from speakahead.assets import ConsoleProgress
+
+    with ConsoleProgress() as progress:
+        weights = fetch(progress)
+    print(f"The language model is in {weights.parent}: {weights.name}.")
+
+
 async def _serve(
-    settings: ModelSettings, speech: str, voice: str, host: str, port: int, *, open_page: bool
+    words: ModelSettings,
+    sound: SpeechSettings,
+    voice: str,
+    listening: socket.socket,
+    *,
+    open_page: bool,
 ) -> None:
     import uvicorn
 
-    make, backend = await _load(settings, speech)
+    print("Loading the language model and the voice ...", file=sys.stderr, flush=True)
+    make, backend = await _load(words, sound)
     from speakahead.agent.app import create_app
 
+    app = create_app(make, backend, voice=voice, voices=_voices(backend), model=_model_name(words))
+    sdk = logging.getLogger("bedrock_agentcore.app")
+    sdk.propagate = False  # it writes its lines itself
+    if open_page:
+        sdk.setLevel(logging.WARNING)  # they are not for people
     config = uvicorn.Config(
-        create_app(
-            make, backend, voice=voice, voices=_voices(backend), model=_model_name(settings)
-        ),
-        host=host,
-        port=port,
+        app,
         ws="websockets-sansio",
         ws_per_message_deflate=False,
         access_log=False,
-        log_level="info",
+        log_level="warning",
         server_header=False,
         timeout_graceful_shutdown=5,
     )
     server = uvicorn.Server(config)
-    showing = asyncio.create_task(_show_page(server, open_it=open_page))
+    showing = asyncio.create_task(page.show(server, listening, open_it=open_page))
     try:
-        await server.serve()
+        await server.serve(sockets=[listening])
     finally:
         showing.cancel()
-
-
-async def _show_page(server: uvicorn.Server, *, open_it: bool) -> None:
-    """Say where the page is as soon as it is there."""
-    while not server.started:  # noqa: ASYNC110 - the server has no event for it
-        await asyncio.sleep(0.05)
-    host, port = server.servers[0].sockets[0].getsockname()[:2]
-    if host in ("0.0.0.0", "::"):  # noqa: S104 - what it listens on, not what a browser opens
-        host = "localhost"
-    address = f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
-    print(f"Ask at {address}", flush=True)
-    if open_it and _has_windows():
-        await asyncio.to_thread(webbrowser.open, address)
-
-
-def _has_windows() -> bool:
-    """Whether a browser would have a window, rather than take over this terminal."""
-    return (
-        sys.platform in ("darwin", "win32")
-        or "DISPLAY" in os.environ
-        or "WAYLAND_DISPLAY" in os.environ
-    )
 
 
 def _voices(backend: SpeechBackend) -> tuple[str, ...]:
@@ -165,16 +222,19 @@ def _model_name(settings: ModelSettings) -> str:
 
 
 async def _ask(
-    settings: ModelSettings, speech: str, payload: dict[str, object], output: Path | None
+    words: ModelSettings,
+    sound: SpeechSettings,
+    payload: dict[str, object],
+    output: Path | None,
 ) -> bool:
     from speakahead.agent.request import parse_request
 
     request = parse_request(payload)
-    make, backend = await _load(settings, speech)
+    make, backend = await _load(words, sound)
     from speakahead.agent.conversation import Conversations
 
     good = True
-    sound = bytearray()
+    pcm = bytearray()
     async with (
         Conversations(make, backend) as conversations,
         contextlib.aclosing(conversations.named(None).turn(request)) as events,
@@ -184,7 +244,7 @@ async def _ask(
                 case "text_delta":
                     print(event["text"], end="", flush=True)
                 case "audio_chunk":
-                    sound += base64.b64decode(event["audio"])
+                    pcm += base64.b64decode(event["audio"])
                 case "error":
                     good = False
                     print(f"\nspeakahead: {event['message']}", file=sys.stderr)
@@ -197,12 +257,12 @@ async def _ask(
             file.setnchannels(1)
             file.setsampwidth(2)
             file.setframerate(24_000)
-            file.writeframes(bytes(sound))
+            file.writeframes(bytes(pcm))
     return good
 
 
-def _settings(
-    kind: ModelKind,
+def _words(
+    kind: ModelKind | None,
     model_id: str | None,
     bedrock_model_id: str | None,
     url: str | None,
@@ -210,8 +270,10 @@ def _settings(
     tokens_per_second: float,
     script: Path | None,
 ) -> ModelSettings:
-    if bedrock_model_id is not None:
-        kind, model_id = ModelKind.BEDROCK, bedrock_model_id
+    if kind is None:
+        kind = ModelKind.EMBEDDED if bedrock_model_id is None else ModelKind.BEDROCK
+    if kind is ModelKind.BEDROCK:
+        model_id = bedrock_model_id or model_id
     if kind.needs_name and model_id is None:
         option = "--bedrock-model-id" if kind is ModelKind.BEDROCK else "--model-id"
         raise InvalidRequest(f"With --model {kind}, name a model with {option}.")
@@ -225,18 +287,23 @@ def _settings(
     )
 
 
-async def _load(settings: ModelSettings, speech: str) -> tuple[Callable[[], Agent], SpeechBackend]:
+async def _load(
+    words: ModelSettings, sound: SpeechSettings
+) -> tuple[Callable[[], Agent], SpeechBackend]:
     """What makes agents, and what speaks for them; both loaded at the same time."""
     try:
         from speakahead.agent.app import make_agent
         from speakahead.agent.models import build_model
+        from speakahead.agent.models.embedded import fetch, weights_path
+        from speakahead.agent.speech import open_speech
     except ImportError:
         raise SpeakaheadError(
-            "The agent needs more packages: `pip install speakahead[agent]`."
+            "The agent needs more packages: pip install 'speakahead[agent]'."
         ) from None
-    from speakahead.agent.speech import open_speech
+    from speakahead.assets import ConsoleProgress
 
-    model, backend = await asyncio.gather(
-        asyncio.to_thread(build_model, settings), open_speech(speech)
-    )
-    return (lambda: make_agent(model, tools=settings.kind.calls_tools)), backend
+    if words.kind is ModelKind.EMBEDDED and not weights_path().exists():
+        with ConsoleProgress() as progress:
+            await asyncio.to_thread(fetch, progress)
+    model, backend = await asyncio.gather(asyncio.to_thread(build_model, words), open_speech(sound))
+    return (lambda: make_agent(model, tools=words.kind.calls_tools)), backend

@@ -3,39 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import json
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Annotated, Any, Protocol
+from typing import Annotated
 
 import typer
 
+from speakahead.cli import proving
 from speakahead.cli.parameters import Model, Threads
+from speakahead.cli.reports import Json, print_report, progress_bar
 
 bench = typer.Typer(no_args_is_help=True, help="Measure what the project claims.")
-
-Json = Annotated[bool, typer.Option("--json", help="As JSON.")]
-
-
-class _Report(Protocol):
-    def as_dict(self) -> dict[str, Any]: ...
-    def table(self) -> str: ...
-
-
-def _print(report: _Report, as_json: bool) -> None:
-    print(json.dumps(report.as_dict(), indent=1) if as_json else report.table())
-
-
-@contextlib.contextmanager
-def _progress(what: str) -> Iterator[Callable[[float], None]]:
-    """A progress bar on standard error; gives what is to be told the share that is done."""
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True)) as bar:
-        task = bar.add_task(what, total=1.0)
-        yield lambda share: bar.update(task, completed=share)
 
 
 @bench.command()
@@ -47,7 +24,7 @@ def segmentation(
     from speakahead.bench.segmentation import run
 
     report = run(data)
-    _print(report, json_output)
+    print_report(report, json_output)
 
 
 @bench.command()
@@ -64,7 +41,7 @@ def latency(
     from speakahead.bench.latency import run
 
     report = run(model, threads=threads, repeats=repeats, back_to_back=sentences)
-    _print(report, json_output)
+    print_report(report, json_output)
 
 
 @bench.command()
@@ -86,9 +63,9 @@ def quality(
 
     found = locate(model)
     engine = load_windowed(found, Voices(found.path), threads=threads)
-    with _progress("Listening") as progress:
+    with progress_bar("Listening") as progress:
         report = run(engine, FrontEnd(), Recogniser(), limit=limit, save=save, progress=progress)
-    _print(report, json_output)
+    print_report(report, json_output)
 
 
 @bench.command()
@@ -102,12 +79,19 @@ def load(
     threads: Threads = 2,
     workers: Annotated[int, typer.Option(min=1, help="Windows decoded at a time.")] = 1,
 ) -> None:
-    """Conversations against real servers: first sound, late frames, refusals."""
+    """Conversations against real servers: first sound, gaps, refusals."""
     from speakahead.bench.load import run
 
     options = ["--threads", str(threads), "--workers", str(workers)]
-    report = run(sessions or [1, 4, 8], seconds=seconds, model=model, serve_options=options)
-    _print(report, json_output)
+    with progress_bar("Conversing") as progress:
+        report = run(
+            sessions or [1, 2, 4, 8, 16],
+            seconds=seconds,
+            model=model,
+            serve_options=options,
+            progress=progress,
+        )
+    print_report(report, json_output)
 
 
 @bench.command()
@@ -124,11 +108,11 @@ def interruption(
     from speakahead.bench.process import server_process
 
     options = ["--model", str(model)] if model else []
-    with _progress("Interrupting") as progress, server_process(options) as server:
+    with progress_bar("Interrupting") as progress, server_process(options) as server:
         report = asyncio.run(
             run(server.url, cancels=cancels, background=background, progress=progress)
         )
-    _print(report, json_output)
+    print_report(report, json_output)
 
 
 @bench.command()
@@ -140,9 +124,24 @@ def soak(
     """Minutes of random clients against a real server: what piles up, what breaks."""
     from speakahead.bench.soak import run
 
-    with _progress("Soaking") as progress:
+    with progress_bar("Soaking") as progress:
         report = run(minutes, model=model, progress=progress)
-    _print(report, json_output)
+    print_report(report, json_output)
+
+
+@bench.command()
+def fuzz(
+    messages: Annotated[int, typer.Option(min=1, help="How many.")] = 20_000,
+    seed: Annotated[int, typer.Option(help="The same seed sends the same messages.")] = 1,
+    json_output: Json = False,
+    model: Model = None,
+) -> None:
+    """Nonsensical messages against a real server: is each answered, does anything break."""
+    from speakahead.bench.fuzz import run
+
+    with progress_bar("Fuzzing") as progress:
+        report = run(messages, seed=seed, model=model, progress=progress)
+    print_report(report, json_output)
 
 
 @bench.command()
@@ -156,6 +155,182 @@ def formats(
     """Audio formats: bytes, also in base64, delay of the encoder, word errors after decoding."""
     from speakahead.bench.formats import run
 
-    with _progress("Encoding") as progress:
+    with progress_bar("Encoding") as progress:
         report = run(model, threads=threads, voice=voice, limit=limit, progress=progress)
-    _print(report, json_output)
+    print_report(report, json_output)
+
+
+@bench.command()
+def hop(
+    transport: Annotated[
+        list[str] | None, typer.Option(help="websocket, sagemaker; may be repeated. Both if none.")
+    ] = None,
+    sentences: Annotated[
+        list[int] | None, typer.Option(min=1, max=8, help="Length of the reply; may be repeated.")
+    ] = None,
+    trials: Annotated[int, typer.Option(min=1, help="Trials of each side and length.")] = 10,
+    json_output: Json = False,
+    model: Model = None,
+    threads: Threads = 2,
+) -> None:
+    """The same reply sent whole, and sentence by sentence: first sound at the client."""
+    from speakahead.bench.hop import SIZES, TRANSPORTS, run
+
+    with progress_bar("Speaking") as progress:
+        report = run(
+            transports=transport or TRANSPORTS,
+            sizes=sentences or SIZES,
+            trials=trials,
+            model=model,
+            serve_options=["--threads", str(threads)],
+            progress=progress,
+        )
+    print_report(report, json_output)
+
+
+@bench.command()
+def attribution(
+    trials: Annotated[int, typer.Option(min=1, help="Trials beside so many sessions.")] = 10,
+    background: Annotated[
+        list[int] | None,
+        typer.Option(min=0, help="Sessions that speak at the same time; may be repeated."),
+    ] = None,
+    wait: Annotated[float, typer.Option(min=0, help="Seconds to the model's first word.")] = 0.25,
+    rate: Annotated[float, typer.Option(min=0.1, help="Words a second that it writes.")] = 20.0,
+    json_output: Json = False,
+    model: Model = None,
+    threads: Threads = 2,
+) -> None:
+    """Where the time from a question to the first sound goes; the stages add up to the whole."""
+    from speakahead.bench.attribution import run
+    from speakahead.bench.traced import Script
+
+    with progress_bar("Asking") as progress:
+        report = run(
+            proving.door,
+            model,
+            threads=threads,
+            trials=trials,
+            background=background or [0, 1],
+            script=Script(wait, rate),
+            progress=progress,
+        )
+    print_report(report, json_output)
+
+
+@bench.command()
+def growth(
+    sentences: Annotated[
+        list[int] | None, typer.Option(min=1, help="Length of a text; twice or more, rising.")
+    ] = None,
+    spoken_up_to: Annotated[
+        int, typer.Option(min=1, help="Longer texts are interrupted after their first sound.")
+    ] = 50,
+    probes: Annotated[int, typer.Option(min=1, help="Short utterances at each age.")] = 5,
+    json_output: Json = False,
+    model: Model = None,
+    threads: Threads = 2,
+) -> None:
+    """Time and memory against the length of a text and the age of a session."""
+    from speakahead.bench.growth import LENGTHS, run
+
+    with progress_bar("Speaking") as progress:
+        report = run(
+            sentences or LENGTHS,
+            spoken_up_to=spoken_up_to,
+            probes=probes,
+            model=model,
+            serve_options=["--threads", str(threads)],
+            progress=progress,
+        )
+    print_report(report, json_output)
+
+
+@bench.command()
+def fleet(
+    measured: Annotated[
+        Path | None,
+        typer.Option(help="Loads: what `bench load --json` or `bench all` wrote. Else measured."),
+    ] = None,
+    conversations: Annotated[
+        list[int] | None, typer.Option(min=1, help="Conversations at a time; may be repeated.")
+    ] = None,
+    json_output: Json = False,
+    model: Model = None,
+    threads: Threads = 2,
+) -> None:
+    """How many instances many conversations need: measured costs, simulated scheduling."""
+    from speakahead.bench import load as loads
+    from speakahead.bench import proof
+    from speakahead.bench.fleet import CONVERSATIONS, run
+
+    if measured is not None:
+        runs = proof.read_loads(measured)
+    else:
+        with progress_bar("Conversing") as progress:
+            runs = loads.run(
+                [1, 2, 4, 8],
+                schedulers=["deadline"],
+                model=model,
+                serve_options=["--threads", str(threads)],
+                progress=progress,
+            ).as_dict()["runs"]
+    with progress_bar("Decoding") as progress:
+        report = run(
+            runs,
+            model=model,
+            threads=threads,
+            conversations=conversations or CONVERSATIONS,
+            progress=progress,
+        )
+    print_report(report, json_output)
+
+
+@bench.command()
+def agent(
+    rate: Annotated[
+        list[float] | None, typer.Option(min=1, help="Tokens a second; may be repeated.")
+    ] = None,
+    repeats: Annotated[int, typer.Option(min=1, help="Turns of each side.")] = 3,
+    browser: Annotated[Path | None, typer.Option(help="A Chromium, if not the usual one.")] = None,
+    json_output: Json = False,
+    model: Model = None,
+) -> None:
+    """The agent's page in a browser: speaking ahead against batch, at the first audible sample."""
+    from speakahead.bench.agent_race import measure
+
+    with progress_bar("Racing") as progress:
+        report = measure(
+            rates=rate or (20.0, 40.0, 80.0),
+            repeats=repeats,
+            model=model,
+            browser=browser,
+            progress=progress,
+        )
+    print_report(report, json_output)
+
+
+@bench.command()
+def peers(
+    rate: Annotated[float, typer.Option(min=1, help="Tokens a second.")] = 40.0,
+    repeats: Annotated[int, typer.Option(min=1, help="Replies of each kind and side.")] = 5,
+    cold_starts: Annotated[int, typer.Option(min=1, help="Starts of each side.")] = 5,
+    json_output: Json = False,
+    model: Model = None,
+) -> None:
+    """Other projects on the same weights and voice, each in an environment of its own."""
+    from speakahead.bench.peers.comparison import measure
+
+    with progress_bar("Comparing") as progress:
+        report = measure(
+            tokens_per_second=rate,
+            repeats=repeats,
+            cold_starts=cold_starts,
+            model=model,
+            progress=progress,
+        )
+    print_report(report, json_output)
+
+
+bench.command(name="all")(proving.everything)
+bench.command()(proving.page)

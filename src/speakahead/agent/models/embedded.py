@@ -50,15 +50,19 @@ _CONTEXT = 4096  # tokens; the model knows 8192, but remembers little
 _MAX_TOKENS = 320
 
 
+def weights_path() -> Path:
+    """Where the weights are, or will be, in this user's cache."""
+    return cache_directory(SMOLLM2) / _WEIGHTS.path
+
+
 def fetch(progress: Progress | None = None) -> Path:
     """The weights in this user's cache; fetched, verified, where they are not there yet.
 
     Raises:
         ModelError: they cannot be had.
     """
-    directory = cache_directory(SMOLLM2)
-    pull(directory, _SOURCE, progress, SMOLLM2)
-    return directory / _WEIGHTS.path
+    pull(cache_directory(SMOLLM2), _SOURCE, progress, SMOLLM2)
+    return weights_path()
 
 
 class EmbeddedModel(Model):

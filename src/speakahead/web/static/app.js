@@ -1,5 +1,6 @@
 // The page: one question at a time, answered in one way, or in both for comparison.
 
+import { Cushion } from "./cushion.js";
 import { Dictation, dictationOffered } from "./dictation.js";
 import { Output } from "./output.js";
 import { plays } from "./players.js";
@@ -18,6 +19,7 @@ const STATES = { asking: "Asked.", writing: "Writing.", speaking: "Speaking." };
 
 const page = {
   output: null,
+  cushion: new Cushion(), // learns from turn to turn
   session: null, // of the conversation
   unheard: null, // seconds heard of the last turn, if the agent was not told of the interruption
   records: [],
@@ -65,6 +67,7 @@ async function play(job, text, mode, { transport, ...sound }, element, first) {
   const request = { prompt: text, mode, ...sound };
   if (first) {
     request.replay = first.pieces;
+    if (first.cushion_s !== null) page.cushion.seconds = first.cushion_s; // all else is equal
   } else {
     if (page.session) request.session_id = page.session;
     if (page.unheard !== null) request.played_s = page.unheard;
@@ -73,7 +76,8 @@ async function play(job, text, mode, { transport, ...sound }, element, first) {
   const record = new Record({ ...request, replay: undefined, transport });
   page.records.push(record);
   const reply = new ReplyText(element);
-  const turn = new Turn({ request, transport, output: page.output, record, reply });
+  const { output, cushion } = page;
+  const turn = new Turn({ request, transport, output, cushion, record, reply });
   turn.addEventListener("state", ({ detail }) => say(STATES[detail]));
   turn.addEventListener("notice", ({ detail }) => notice(element, detail));
   job.turn = turn;

@@ -1,8 +1,8 @@
 // Players of one stream of sound. Both have
 //   push(bytes), end(), stop(), position() in seconds heard, finished (a promise),
-// and tell by events: "decoded" (the first buffer), "waiting" and "playing" (detail: {position}).
-
-const CUSHION_S = 0.06;
+// and tell by events: "received" (detail: seconds of sound in all), "decoded" (the first buffer),
+// "waiting" and "playing" (detail: {position}). They begin, and go on after having had to wait, when
+// as much is there as the `cushion` says, or all.
 
 const MEDIA_TYPES = {
   mp3: "audio/mpeg",
@@ -16,8 +16,9 @@ export function plays(format) {
   return Boolean(globalThis.MediaSource?.isTypeSupported(MEDIA_TYPES[format] ?? ""));
 }
 
-export function openPlayer(output, format) {
-  return format === "pcm" ? new PcmPlayer(output) : new MediaPlayer(output, format);
+export function openPlayer(output, format, cushion) {
+  const Kind = format === "pcm" ? PcmPlayer : MediaPlayer;
+  return new Kind(output, cushion, format);
 }
 
 class Player extends EventTarget {
@@ -45,17 +46,21 @@ class Player extends EventTarget {
 class PcmPlayer extends Player {
   #output;
   #node;
+  #cushion;
+  #rate;
   #odd = new Uint8Array(0); // half a sample
+  #samples = 0; // received
   #changes = []; // of the queue: {state, time, position in s}
 
-  constructor(output) {
+  constructor(output, cushion) {
     super();
     this.#output = output;
-    const rate = output.context.sampleRate;
+    this.#cushion = cushion;
+    const rate = (this.#rate = output.context.sampleRate);
     this.#node = new AudioWorkletNode(output.context, "queue", {
       numberOfInputs: 0,
       outputChannelCount: [1],
-      processorOptions: { cushion: CUSHION_S * rate },
+      processorOptions: { cushion: cushion.seconds * rate },
     });
     this.#node.connect(output.input);
     this.#node.port.onmessage = ({ data }) => {
@@ -76,7 +81,10 @@ class PcmPlayer extends Player {
     const view = new DataView(all.buffer, 0, whole);
     const samples = new Float32Array(whole / 2);
     for (let i = 0; i < samples.length; i++) samples[i] = view.getInt16(2 * i, true) / 32768;
-    this.#node.port.postMessage({ samples }, [samples.buffer]);
+    this.#samples += samples.length;
+    this.tell("received", this.#samples / this.#rate);
+    const cushion = this.#cushion.seconds * this.#rate;
+    this.#node.port.postMessage({ samples, cushion }, [samples.buffer]);
     this.tellDecoded();
   }
 
@@ -116,14 +124,17 @@ class MediaPlayer extends Player {
   #source = new MediaSource();
   #node;
   #buffer = null;
+  #cushion;
   #waiting = [];
   #ended = false;
+  #rolling = false;
   #started = false;
   #stopped = null; // the position at which it was stopped
 
-  constructor(output, format) {
+  constructor(output, cushion, format) {
     super();
     this.#output = output;
+    this.#cushion = cushion;
     this.#node = output.context.createMediaElementSource(this.#audio);
     this.#node.connect(output.input);
     this.#source.addEventListener("sourceopen", () => {
@@ -139,11 +150,12 @@ class MediaPlayer extends Player {
     };
     this.#audio.onwaiting = () => {
       if (this.#started && this.#source.readyState === "open" && this.#stopped === null) {
+        this.#rolling = false;
+        this.#audio.pause();
         this.tell("waiting", { position: this.#audio.currentTime, at: performance.now() });
       }
     };
     this.#audio.onended = this.#audio.onerror = () => this.#close();
-    this.#audio.play().catch(() => this.#close()); // stopped before it began
   }
 
   push(bytes) {
@@ -171,7 +183,11 @@ class MediaPlayer extends Player {
   #next() {
     const buffer = this.#buffer;
     if (!buffer || buffer.updating || this.#source.readyState !== "open") return;
-    if (buffer.buffered.length) this.tellDecoded();
+    if (buffer.buffered.length) {
+      this.tell("received", this.#bufferedEnd());
+      this.tellDecoded();
+    }
+    this.#roll();
     if (this.#waiting.length) {
       try {
         buffer.appendBuffer(this.#waiting[0]);
@@ -183,7 +199,24 @@ class MediaPlayer extends Player {
     } else if (this.#ended) {
       this.#source.endOfStream();
       if (!buffer.buffered.length) this.#close(); // not one frame
+      else this.#roll();
     }
+  }
+
+  /** Play, once there is enough. */
+  #roll() {
+    if (this.#rolling || this.#stopped !== null) return;
+    const all = this.#source.readyState === "ended";
+    if (!all && this.#bufferedEnd() - this.#audio.currentTime < this.#cushion.seconds) return;
+    this.#rolling = true;
+    this.#audio.play().catch((error) => {
+      if (error.name !== "AbortError") this.#close(); // that one: paused before it began
+    });
+  }
+
+  #bufferedEnd() {
+    const { buffered } = this.#buffer;
+    return buffered.length ? buffered.end(buffered.length - 1) : 0;
   }
 
   /** Long replies: forget what was heard, or try again when more of it was. */

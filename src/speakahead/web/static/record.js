@@ -9,6 +9,7 @@ export class Record {
   chunks = []; // [ms, bytes on the wire]
   gaps = []; // {at, length, position_s, kind}: nothing to play in the middle of the stream
   levels = []; // [ms, peak 0..1, length in ms] as it left the loudspeaker
+  cushion_s = null; // sound that had to be there before it was played
   server = null; // the agent's own times
   outcome = null;
   #origin = performance.now();
@@ -43,7 +44,10 @@ export class Record {
     this.marks.text_complete = at; // so far
   }
 
-  /** The first sentence was complete when its last character had come. */
+  /**
+   * The first sentence was complete when its last character had come.
+   * @returns {number} sentences so far
+   */
   sentence(captions) {
     const ends = captions.words.map((word) => word.end_s);
     this.#sentences.push({
@@ -52,6 +56,7 @@ export class Record {
       end: captions.end,
     });
     this.marks.first_sentence ??= this.#writtenAt(captions.end);
+    return this.#sentences.length;
   }
 
   received(bytes) {
@@ -103,8 +108,8 @@ export class Record {
   }
 
   toJSON() {
-    const { settings, marks, gaps, text, chunks, levels, server, outcome } = this;
-    return { settings, outcome, marks_ms: marks, gaps_ms: gaps, bytes: this.bytes,
+    const { settings, marks, gaps, text, chunks, levels, cushion_s, server, outcome } = this;
+    return { settings, outcome, marks_ms: marks, gaps_ms: gaps, bytes: this.bytes, cushion_s,
       server_s: server, text, chunks, levels };
   }
 

@@ -14,9 +14,9 @@ export class Turn extends EventTarget {
   #stopped = false;
   #failed = false;
 
-  constructor({ request, transport, output, record, reply }) {
+  constructor({ request, transport, output, cushion, record, reply }) {
     super();
-    Object.assign(this, { request, transport, output, record, reply });
+    Object.assign(this, { request, transport, output, cushion, record, reply });
     this.id = ++runs;
   }
 
@@ -34,6 +34,7 @@ export class Turn extends EventTarget {
     output.listenFor(this.id);
     this.#tell("state", "asking");
     try {
+      this.cushion.begin();
       record.begin();
       this.#channel = new TRANSPORTS[this.transport](this.request);
       await this.#follow();
@@ -43,6 +44,7 @@ export class Turn extends EventTarget {
     this.#player?.end(); // also when the connection broke: what has come is heard
     await this.#player?.finished;
     this.#channel?.close();
+    this.cushion.close();
     output.removeEventListener("audible", audible);
     output.removeEventListener("level", level);
     record.end(this.#stopped ? "interrupted" : this.#failed ? "error" : "end");
@@ -72,7 +74,7 @@ export class Turn extends EventTarget {
           break;
         case "captions":
           if (this.#stopped) break;
-          record.sentence(event);
+          if (record.sentence(event) > 1) this.cushion.close();
           reply.caption(event);
           break;
         case "audio":
@@ -93,7 +95,11 @@ export class Turn extends EventTarget {
   }
 
   #open(format) {
-    const player = (this.#player = openPlayer(this.output, format));
+    const player = (this.#player = openPlayer(this.output, format, this.cushion));
+    this.record.cushion_s = this.cushion.seconds;
+    player.addEventListener("received", ({ detail }) => {
+      this.cushion.received(detail, performance.now());
+    });
     player.addEventListener("decoded", () => this.record.mark("first_decoded"));
     player.addEventListener("waiting", ({ detail }) => this.record.waiting(detail));
     player.addEventListener("playing", ({ detail }) => {

@@ -1,6 +1,7 @@
 // Plays samples in the order in which they come, and tells when it has to wait for them.
 //
-// In:  {samples: Float32Array} | {end: true} (no more come) | {stop: true} (fade out at once)
+// In:  {samples: Float32Array, cushion} | {end: true} (no more come) | {stop: true} (fade out at once);
+//      it plays when `cushion` samples, or all, are there
 // Out: {state: "playing" | "waiting" | "finished", time, position}: from context time `time` (s),
 //      with `position` samples played before it
 
@@ -22,6 +23,7 @@ class Queue extends AudioWorkletProcessor {
       if (data.samples) {
         this.#pieces.push(data.samples);
         this.#waiting += data.samples.length;
+        this.#cushion = data.cushion;
       }
       this.#ended ||= Boolean(data.end);
       this.#stopping ||= Boolean(data.stop);

@@ -1,0 +1,1 @@
+"""Other projects that speak with Kokoro, measured beside speakahead; see ``comparison``."""
