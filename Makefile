@@ -3,11 +3,12 @@ PYTHON ?= python3.12
 PORT ?= 8080
 VENV := .venv
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+# uv installs in seconds what takes pip minutes.
+PIP := $(BIN)/uv pip install --quiet --python $(BIN)/python -c constraints.txt
 MODEL_STAMP := $(VENV)/.model
 AGENT_STAMP := $(VENV)/.agent
 
-.PHONY: demo wav test bench soak page check lint format types layers unit serve model clean help
+.PHONY: demo wav test bench soak page check lint format types layers unit serve model audit clean help
 
 help:
 	@echo "make demo    a page on which one asks an agent, hears it, and sees when what happened"
@@ -16,12 +17,14 @@ help:
 	@echo "make page    drive the page in Chromium"
 	@echo "make bench   measure what is claimed; a report page (about 20 minutes)"
 	@echo "make soak    ten minutes of random clients against a server"
+	@echo "make audit   look for known advisories about the pinned packages"
 	@echo "make serve   serve speech on port $(PORT)"
 
 $(VENV)/.installed: pyproject.toml constraints.txt
 	@command -v $(PYTHON) >/dev/null || { echo "Python 3.12 is needed; set PYTHON=/path/to/python3.12"; exit 1; }
-	@echo "Installing speakahead into $(VENV); the first time takes a few minutes."
+	@echo "Installing speakahead into $(VENV); the first time takes a minute or two."
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check "uv>=0.9,<1"
 	@$(PIP) -e .
 	@touch $@
 
@@ -87,6 +90,11 @@ layers: $(VENV)/.installed-dev
 
 unit: $(MODEL_STAMP) $(VENV)/.installed-dev
 	$(BIN)/python -m pytest
+
+# Asks PyPI for known advisories about what constraints.txt pins.
+audit:
+	@test -x $(VENV)/audit/bin/pip-audit || { $(PYTHON) -m venv $(VENV)/audit && $(VENV)/audit/bin/pip install --quiet pip-audit; }
+	$(VENV)/audit/bin/pip-audit --strict --no-deps --disable-pip -r constraints.txt
 
 format: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix src tests
