@@ -38,10 +38,6 @@ $(VENV)/.installed-dev: $(VENV)/.installed
 	@$(PIP) -e '.[dev]'
 	@touch $@
 
-$(VENV)/.installed-browser: $(VENV)/.installed-dev
-	@$(PIP) -e '.[browser]'
-	@touch $@
-
 $(MODEL_STAMP): $(VENV)/.installed
 	@echo "Fetching the voice model (120 MB), unless it is there."
 	@$(BIN)/speakahead models pull
@@ -59,14 +55,14 @@ wav: $(MODEL_STAMP)
 	@$(BIN)/speakahead demo -o demo.wav
 	@echo "The sound is in demo.wav."
 
-bench: $(MODEL_STAMP) $(AGENT_STAMP) $(VENV)/.installed-browser
+bench: $(MODEL_STAMP) $(AGENT_STAMP) $(VENV)/.installed-dev
 	$(BIN)/speakahead bench all
 
 soak: $(MODEL_STAMP) $(VENV)/.installed-dev
 	$(BIN)/speakahead bench soak
 
 # Needs Chromium (Debian: apt-get install chromium).
-page: $(MODEL_STAMP) $(AGENT_STAMP) $(VENV)/.installed-browser
+page: $(MODEL_STAMP) $(AGENT_STAMP) $(VENV)/.installed-dev
 	$(BIN)/python -m pytest tests/web -m browser
 
 model: $(MODEL_STAMP)
