@@ -93,7 +93,7 @@ class RawClient:
 
     async def events(self) -> list[Event]:
         """What the endpoint sends next; empty once the connection has ended."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             data = await self._reader.read(65536)
         return self.h2.receive_data(data) if data else []
 

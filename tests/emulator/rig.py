@@ -29,7 +29,7 @@ def scenario(coroutine: Coroutine[Any, Any, None]) -> None:
     """Run to the end, within half a minute."""
 
     async def bounded() -> None:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(90):
             await coroutine
 
     asyncio.run(bounded())
@@ -60,7 +60,7 @@ async def container(behaviour: Behaviour = echo, **options: Any) -> AsyncIterato
             await behaviour(socket)
         finally:
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(5):
+                async with asyncio.timeout(30):
                     await socket.wait_closed()
             running.close_code = socket.close_code
             running.ended.set()
@@ -112,7 +112,7 @@ class Stream:
         part = RequestPayloadPart(bytes_=data, data_type=data_type, completion_state=state)
         await self._stream.input_stream.send(RequestStreamEventPayloadPart(value=part))
 
-    async def receive(self, timeout_s: float = 10.0) -> ResponsePayloadPart:
+    async def receive(self, timeout_s: float = 60.0) -> ResponsePayloadPart:
         """The next part.
 
         Raises:
@@ -162,7 +162,7 @@ async def stream_of(
     sdk: AsyncSageMakerRuntimeHTTP2Client, name: str = "kokoro-82m", **options: Any
 ) -> AsyncIterator[Stream]:
     request = InvokeEndpointWithBidirectionalStreamInput(endpoint_name=name, **options)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         opened = Stream(await sdk.invoke_endpoint_with_bidirectional_stream(request))
     try:
         yield opened
@@ -177,7 +177,7 @@ async def stream(endpoint: LocalEndpoint, **options: Any) -> AsyncIterator[Strea
         yield opened
 
 
-async def until(condition: Callable[[], bool], timeout_s: float = 10.0) -> None:
+async def until(condition: Callable[[], bool], timeout_s: float = 60.0) -> None:
     """Wait until something that other tasks have to bring about is so."""
     async with asyncio.timeout(timeout_s):
         while not condition():  # noqa: ASYNC110
