@@ -3,6 +3,7 @@
 import asyncio
 import json
 import ssl
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -33,8 +34,14 @@ from tests.emulator.trust import certificates
 CUT = (EOFError, OSError, SmithyError, AwsCrtError)
 """How the SDK shows that a connection is gone: that depends on what it was doing."""
 
-END = envelope(b"")
-HELLO = envelope(part(b"hello", DataType="UTF8"))
+
+def end() -> bytes:
+    return envelope(b"")
+
+
+def hello() -> bytes:
+    """A part as it is signed now; an older one would be refused after some minutes."""
+    return envelope(part(b"hello", DataType="UTF8"))
 
 
 @pytest.mark.parametrize(
@@ -77,21 +84,21 @@ def test_an_unknown_operation_is_404(path: str) -> None:
 @pytest.mark.parametrize(
     ("body", "code"),
     [
-        (HELLO, "InvalidSignatureException"),  # no last envelope
-        (HELLO + END + HELLO, "InvalidSignatureException"),
-        (envelope(part(b"x"), chunk_signature=bytes(31)), "InvalidSignatureException"),
-        (part(b"unsigned"), "InvalidSignatureException"),
-        (envelope(b"not an event"), "ValidationException"),
-        (envelope(part(b"x", DataType="JSON")), "ValidationException"),
-        (HELLO[:-3], "ValidationException"),
-        (b"x" * 64, "ValidationException"),
+        (hello, "InvalidSignatureException"),  # no last envelope
+        (lambda: hello() + end() + hello(), "InvalidSignatureException"),
+        (lambda: envelope(part(b"x"), chunk_signature=bytes(31)), "InvalidSignatureException"),
+        (lambda: part(b"unsigned"), "InvalidSignatureException"),
+        (lambda: envelope(b"not an event"), "ValidationException"),
+        (lambda: envelope(part(b"x", DataType="JSON")), "ValidationException"),
+        (lambda: hello()[:-3], "ValidationException"),
+        (lambda: b"x" * 64, "ValidationException"),
     ],
 )
-def test_a_malformed_stream_ends_with_an_error(body: bytes, code: str) -> None:
+def test_a_malformed_stream_ends_with_an_error(body: Callable[[], bytes], code: str) -> None:
     async def run() -> None:
         async with container() as echoing, endpoint(echoing) as local, raw_client(local) as raw:
             number = raw.request(signed_headers())
-            raw.send(number, body, end=True)
+            raw.send(number, body(), end=True)
             answer = await raw.answer(number)
             assert answer.status == 200
             last = answer.messages[-1]
@@ -106,7 +113,7 @@ def test_an_answer_on_the_wire() -> None:
     async def run() -> None:
         async with container() as echoing, endpoint(echoing) as local, raw_client(local) as raw:
             number = raw.request(signed_headers(), f"{ROUTE}?")  # the SDK's empty query
-            raw.send(number, HELLO)
+            raw.send(number, hello())
             answer = await raw.answer(number, parts=1)
             assert answer.headers["content-type"] == "application/vnd.amazon.eventstream"
             assert answer.headers["x-amzn-invoked-production-variant"] == "AllTraffic"
@@ -122,7 +129,7 @@ def test_an_answer_on_the_wire() -> None:
                 "DataType": "UTF8",
                 "CompletionState": "COMPLETE",
             }
-            raw.send(number, END, end=True)
+            raw.send(number, end(), end=True)
             rest = await raw.answer(number)
             assert rest.ended
             assert not rest.reset
@@ -203,9 +210,9 @@ def test_a_container_that_does_not_read_stops_the_client() -> None:
             other = raw.request(signed_headers(authorization=None))
             assert (await raw.answer(other)).status == 403
             reading.set()
-            while raw.h2.local_flow_control_window(number) < len(END):
+            while raw.h2.local_flow_control_window(number) < len(end()):
                 await raw.events()
-            raw.send(number, END, end=True)
+            raw.send(number, end(), end=True)
             await raw.answer(number)
             await lazy.ended.wait()
             assert sizes == [60_000] * sent
