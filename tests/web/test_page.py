@@ -35,7 +35,8 @@ def check_gaps(run: dict[str, Any]) -> None:
     """
     rate = run["bytes"] / run["server_s"]["audio_s"]
     for gap in run["gaps_ms"]:
-        received_s = sum(count for at, count in run["chunks"] if at <= gap["at"]) / rate
+        # What came at the last moment was still on its way to the loudspeaker.
+        received_s = sum(count for at, count in run["chunks"] if at <= gap["at"] - 100) / rate
         assert gap["position_s"] > received_s - 0.35, run["gaps_ms"]
 
 
@@ -76,11 +77,11 @@ def test_no_underrun(plain: AgentProcess, open_page: Open, mode: str, transport:
     (run,) = asking.runs()
     check_heard(run)
     assert run["gaps_ms"] == []
-    assert run["cushion_s"] == 0.06
+    assert run["cushion_s"] == 0
 
 
 def test_the_start_waits_for_speech_that_was_late(late: AgentProcess, open_page: Open) -> None:
-    """The next turn begins with as much sound as this one lacked, and so without a gap."""
+    """The next turn is held back by as much as this one was late, and so has no gap."""
     asking = open_page(late)
     gaps_ms = []
     cushions_s = []
@@ -91,7 +92,7 @@ def test_the_start_waits_for_speech_that_was_late(late: AgentProcess, open_page:
         check_heard(run)
         gaps_ms.append(sum(gap["length"] for gap in run["gaps_ms"]))
         cushions_s.append(run["cushion_s"])
-    assert cushions_s[0] == 0.06
+    assert cushions_s[0] == 0
     assert cushions_s[1] > 0.25
     assert gaps_ms[0] > 150
     assert gaps_ms[1] < gaps_ms[0] / 2

@@ -78,11 +78,14 @@ def load(
     model: Model = None,
     threads: Threads = 2,
     workers: Annotated[int, typer.Option(min=1, help="Windows decoded at a time.")] = 1,
+    patience: Annotated[
+        float, typer.Option(min=0, help="Seconds that an utterance waits before it is refused.")
+    ] = 5.0,
 ) -> None:
     """Conversations against real servers: first sound, gaps, refusals."""
     from speakahead.bench.load import run
 
-    options = ["--threads", str(threads), "--workers", str(workers)]
+    options = ["--threads", str(threads), "--workers", str(workers), "--patience", str(patience)]
     with progress_bar("Conversing") as progress:
         report = run(
             sessions or [1, 2, 4, 8, 16],

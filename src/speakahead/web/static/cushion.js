@@ -1,14 +1,16 @@
-// How much sound has to be there before it is played. Little, where the speech keeps ahead of the
-// listener from its first piece on; more, where it was late in the turn before: on a machine on
-// which it is just about as quick as it is heard, and this page takes its share.
+// How long the first sound is held back after it has come. Not at all, where the speech keeps ahead
+// of the listener from its first piece on; for a moment, where it was late in the turn before: on a
+// machine on which it is just about as quick as it is heard, and this page takes its share.
+//
+// It is time rather than sound that is waited for: speech comes in pieces of half a second and more,
+// so there is enough of it from the first piece on, and it is the next piece that may be late.
 
-const LEAST_S = 0.06;
 const MOST_S = 0.8;
 const MARGIN_S = 0.04;
 const FORGET = 0.7; // how much of it is kept after a turn that would have needed less
 
 export class Cushion {
-  seconds = LEAST_S; // before the next start
+  seconds = 0; // before the next start
   #first = null; // when the first piece came, in s
   #sound = 0; // that has come, in s
   #need = 0;
@@ -36,11 +38,12 @@ export class Cushion {
     if (!this.#open) return;
     this.#open = false;
     if (this.#first !== null) {
-      this.seconds = bounded(Math.max(this.#need + MARGIN_S, FORGET * this.seconds));
+      const needed = this.#need > 0 ? this.#need + MARGIN_S : 0;
+      this.seconds = bounded(Math.max(needed, FORGET * this.seconds));
     }
   }
 }
 
 function bounded(seconds) {
-  return Math.min(MOST_S, Math.max(LEAST_S, seconds));
+  return seconds < MARGIN_S ? 0 : Math.min(MOST_S, seconds);
 }

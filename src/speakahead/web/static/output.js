@@ -40,7 +40,7 @@ export class Output extends EventTarget {
     });
     this.input.connect(this.meter).connect(this.analyser).connect(context.destination);
     this.meter.port.onmessage = ({ data }) => {
-      const kind = "audible" in data ? "audible" : "level";
+      const kind = "audible" in data ? "audible" : "levels";
       this.dispatchEvent(new CustomEvent(kind, { detail: data }));
     };
     context.onstatechange = () => this.dispatchEvent(new Event("state"));

@@ -2,13 +2,15 @@
 //   push(bytes), end(), stop(), position() in seconds heard, finished (a promise),
 // and tell by events: "received" (detail: seconds of sound in all), "decoded" (the first buffer),
 // "waiting" and "playing" (detail: {position}). They begin, and go on after having had to wait, when
-// as much is there as the `cushion` says, or all.
+// sound has been there for as long as the `cushion` says, or when all is there.
 
 const MEDIA_TYPES = {
   mp3: "audio/mpeg",
   aac: 'audio/mp4; codecs="mp4a.40.2"',
   webm: 'audio/webm; codecs="opus"',
 };
+
+const LEAST_S = 0.06; // of sound; less would not bridge the jitter of small pieces
 
 /** Whether this browser plays a format. */
 export function plays(format) {
@@ -128,6 +130,7 @@ class MediaPlayer extends Player {
   #waiting = [];
   #ended = false;
   #rolling = false;
+  #heldSince = null; // when sound was there that is not played yet (ms)
   #started = false;
   #stopped = null; // the position at which it was stopped
 
@@ -151,6 +154,7 @@ class MediaPlayer extends Player {
     this.#audio.onwaiting = () => {
       if (this.#started && this.#source.readyState === "open" && this.#stopped === null) {
         this.#rolling = false;
+        this.#heldSince = null;
         this.#audio.pause();
         this.tell("waiting", { position: this.#audio.currentTime, at: performance.now() });
       }
@@ -206,8 +210,15 @@ class MediaPlayer extends Player {
   /** Play, once there is enough. */
   #roll() {
     if (this.#rolling || this.#stopped !== null) return;
-    const all = this.#source.readyState === "ended";
-    if (!all && this.#bufferedEnd() - this.#audio.currentTime < this.#cushion.seconds) return;
+    if (this.#source.readyState !== "ended") {
+      if (this.#bufferedEnd() - this.#audio.currentTime < LEAST_S) return;
+      const now = performance.now();
+      if (this.#heldSince === null) {
+        this.#heldSince = now;
+        setTimeout(() => this.#roll(), Math.ceil(1000 * this.#cushion.seconds));
+      }
+      if (now - this.#heldSince < 1000 * this.#cushion.seconds) return;
+    }
     this.#rolling = true;
     this.#audio.play().catch((error) => {
       if (error.name !== "AbortError") this.#close(); // that one: paused before it began

@@ -9,7 +9,7 @@ export class Record {
   chunks = []; // [ms, bytes on the wire]
   gaps = []; // {at, length, position_s, kind}: nothing to play in the middle of the stream
   levels = []; // [ms, peak 0..1, length in ms] as it left the loudspeaker
-  cushion_s = null; // sound that had to be there before it was played
+  cushion_s = null; // for how long the first sound was held back
   server = null; // the agent's own times
   outcome = null;
   #origin = performance.now();

@@ -1,5 +1,7 @@
 // A reply on the page: words turn from written to heard.
 
+const REFRESH_MS = 120; // a new layout for each token costs more than the voice on small machines
+
 export class ReplyText {
   #element;
   #characters = []; // code points, which is what the agent counts
@@ -8,6 +10,8 @@ export class ReplyText {
   #words = []; // {element, start_s, end_s}
   #next = 0; // the first word that is not heard yet
   #now = null;
+  #refreshing = null; // a timer
+  #refreshed = -Infinity;
 
   constructor(element) {
     this.#element = element;
@@ -16,7 +20,17 @@ export class ReplyText {
 
   append(text) {
     this.#characters.push(...Array.from(text));
-    this.#tail.data += text;
+    const wait = this.#refreshed + REFRESH_MS - performance.now();
+    if (wait <= 0) this.#refresh();
+    else this.#refreshing ??= setTimeout(() => this.#refresh(), wait);
+  }
+
+  /** Show what is written but not in words yet. */
+  #refresh() {
+    clearTimeout(this.#refreshing);
+    this.#refreshing = null;
+    this.#refreshed = performance.now();
+    this.#tail.data = this.#slice(this.#placed);
   }
 
   /** The times of a sentence's words; without any, the sentence counts as one. */
@@ -26,7 +40,7 @@ export class ReplyText {
       if (word.end <= this.#placed) continue; // a second word for the same characters
       this.#place(word);
     }
-    this.#tail.data = this.#characters.slice(this.#placed).join("");
+    this.#refresh();
   }
 
   #place(word) {
@@ -70,12 +84,14 @@ export class ReplyText {
 
   /** All has been heard. */
   finish() {
+    this.#refresh();
     this.hear(Infinity);
     if (this.#tail.data.trim() && this.#words.length) this.#words.at(-1).element.append(this.#tail);
   }
 
   /** The listener interrupted: words of which less than half was heard were not. */
   cut(position) {
+    this.#refresh();
     this.#now?.classList.remove("now");
     this.#now = null;
     for (const { element, start_s, end_s } of this.#words) {

@@ -26,11 +26,14 @@ export class Turn extends EventTarget {
     const audible = ({ detail }) => {
       if (detail.audible === this.id) record.mark("first_audible", output.leavesAt(detail.time));
     };
-    const level = ({ detail }) => {
-      if (this.#player) record.heard({ ...detail, time: output.leavesAt(detail.time) });
+    const levels = ({ detail }) => {
+      if (!this.#player) return;
+      for (const level of detail.levels) {
+        record.heard({ ...level, time: output.leavesAt(level.time) });
+      }
     };
     output.addEventListener("audible", audible);
-    output.addEventListener("level", level);
+    output.addEventListener("levels", levels);
     output.listenFor(this.id);
     this.#tell("state", "asking");
     try {
@@ -46,7 +49,7 @@ export class Turn extends EventTarget {
     this.#channel?.close();
     this.cushion.close();
     output.removeEventListener("audible", audible);
-    output.removeEventListener("level", level);
+    output.removeEventListener("levels", levels);
     record.end(this.#stopped ? "interrupted" : this.#failed ? "error" : "end");
     if (this.#failed && !this.#stopped) this.reply.cut(this.#player?.position() ?? 0);
     else if (!this.#stopped) this.reply.finish();
@@ -111,7 +114,7 @@ export class Turn extends EventTarget {
     const following = setInterval(() => {
       if (this.#stopped || this.record.ended) clearInterval(following);
       else this.reply.hear(player.position());
-    }, 30);
+    }, 50);
   }
 
   /** Stop now; `run` ends soon after. */

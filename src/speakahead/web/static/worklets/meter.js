@@ -1,12 +1,14 @@
 // Passes sound through, and tells how loud it is: this is the last thing before the output.
 
 const WINDOW_S = 0.02;
+const TOGETHER = 5; // windows; a message for each would cost the page more than the voice
 
 class Meter extends AudioWorkletProcessor {
   #threshold;
   #armed = null; // the run whose first audible sample is looked for
   #peak = 0;
   #count = 0;
+  #levels = []; // {time, peak, length}
 
   constructor({ processorOptions }) {
     super();
@@ -30,8 +32,10 @@ class Meter extends AudioWorkletProcessor {
     this.#count += output[0].length;
     if (this.#count >= WINDOW_S * sampleRate) {
       const time = (currentFrame + output[0].length - this.#count) / sampleRate;
-      this.port.postMessage({ time, peak: this.#peak, length: this.#count / sampleRate });
+      this.#levels.push({ time, peak: this.#peak, length: this.#count / sampleRate });
       this.#peak = this.#count = 0;
+      if (this.#levels.length === TOGETHER) this.port.postMessage({ levels: this.#levels });
+      this.#levels.length %= TOGETHER;
     }
     return true;
   }

@@ -1,9 +1,12 @@
 // Plays samples in the order in which they come, and tells when it has to wait for them.
 //
 // In:  {samples: Float32Array, cushion} | {end: true} (no more come) | {stop: true} (fade out at once);
-//      it plays when `cushion` samples, or all, are there
+//      it plays when there is sound and `cushion` samples' time has passed since it came, or all is
+//      there
 // Out: {state: "playing" | "waiting" | "finished", time, position}: from context time `time` (s),
 //      with `position` samples played before it
+
+const LEAST_S = 0.06; // of sound; less would not bridge the jitter of small pieces
 
 class Queue extends AudioWorkletProcessor {
   #pieces = [];
@@ -11,6 +14,7 @@ class Queue extends AudioWorkletProcessor {
   #waiting = 0; // samples in all pieces
   #position = 0;
   #playing = false;
+  #held = 0; // samples' time for which sound has been held back
   #ended = false;
   #stopping = false;
   #finished = false;
@@ -33,10 +37,12 @@ class Queue extends AudioWorkletProcessor {
   process(_, [output]) {
     const out = output[0];
     if (this.#finished) return false;
-    if (!this.#playing && this.#waiting && (this.#ended || this.#waiting >= this.#cushion)) {
+    if (!this.#playing && this.#ready()) {
       this.#playing = true;
+      this.#held = 0;
       this.#tell("playing", 0);
     }
+    if (!this.#playing && this.#waiting) this.#held += out.length;
     const filled = this.#playing ? this.#fill(out) : 0;
     if (this.#stopping) {
       for (let i = 0; i < filled; i++) out[i] *= 1 - i / out.length; // no click
@@ -48,6 +54,11 @@ class Queue extends AudioWorkletProcessor {
       this.#tell("waiting", filled);
     }
     return !this.#finished;
+  }
+
+  #ready() {
+    if (this.#ended) return this.#waiting > 0;
+    return this.#waiting >= LEAST_S * sampleRate && this.#held >= this.#cushion;
   }
 
   #fill(out) {
