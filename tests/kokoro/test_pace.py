@@ -57,7 +57,7 @@ def test_one_slow_window_changes_little() -> None:
     assert pace.slowness < 1.2
 
 
-def test_a_machine_that_is_too_slow_gets_the_usual_sizes() -> None:
+def test_a_machine_that_is_too_slow_begins_with_much() -> None:
     pace = measured(0.8)
     work(pace, 3.0)
-    assert pace.first_sizes == FIRST_SIZES
+    assert pace.first_sizes[0] > FIRST_SIZES[0]

@@ -10,6 +10,7 @@ from speakahead.kokoro.windows import (
     FIRST_SIZES,
     FRAME_BUCKETS,
     FRAME_CONTEXT,
+    LARGEST_FIRST,
     LATER_SIZE,
     RESERVE_S,
     SMALLEST,
@@ -139,15 +140,28 @@ def test_the_choice_is_the_smallest_that_keeps_the_reserve(base: float, rate: fl
         return base + rate * size * UNIT_S
 
     sizes = choose_first_sizes(cost)
-    if sizes != FIRST_SIZES:
+    if len(sizes) > 2:
         assert slack(sizes, cost) >= RESERVE_S
     assert list(sizes) == sorted(sizes)
     smaller = [(first, *rest) for first in range(SMALLEST_FIRST, sizes[0], 2) for rest in GROWTH]
     assert not [s for s in smaller if list(s) == sorted(s) and slack(s, cost) >= RESERVE_S]
 
 
-def test_a_machine_that_falls_behind_anyway_is_not_delayed_as_well() -> None:
-    assert choose_first_sizes(lambda n: 3 * n * UNIT_S) == FIRST_SIZES
+@given(st.floats(0.05, 0.2), st.floats(0.7, 3.0))
+def test_a_machine_that_is_too_slow_falls_behind_as_little_as_it_can(
+    base: float, rate: float
+) -> None:
+    def cost(size: int) -> float:
+        return base + rate * size * UNIT_S
+
+    sizes = choose_first_sizes(cost)
+    least = slack(sizes, cost)
+    assert all(
+        least >= min(RESERVE_S, slack((first, first), cost))
+        for first in range(SMALLEST_FIRST, LARGEST_FIRST + 1, 4)
+    )
+    if least < 0:
+        assert slack(FIRST_SIZES, cost) < 0
 
 
 def test_slack_counts_what_is_heard_meanwhile() -> None:

@@ -65,3 +65,13 @@ def test_word_errors_count_substitutions_deletions_and_insertions() -> None:
     )
     assert word_errors("one two three", "one three three four").errors == 2
     assert word_errors("one two three", "") == WordErrors(3, 3)
+
+
+def test_a_contraction_is_heard_as_its_long_form() -> None:
+    for reference, hypothesis in (
+        ("There is a delay.", "There's a delay."),
+        ("I can't, and they won't.", "I cannot and they will not"),
+        ("They’re late; we've left, I'm sure.", "They are late, we have left I am sure."),
+    ):
+        assert word_errors(reference, hypothesis).errors == 0
+    assert word_errors("The dog's bone.", "The dog is bone.").errors > 0  # that is no contraction

@@ -24,6 +24,19 @@ from speakahead.text.spoken import spoken_form
 _WEIGHTS_SHA256 = "1a5afae06a4db91c975c9a9d78be5cc110ee4ea022ad57d55492e4550e936b2a"
 _RECOGNISER_RATE = 16_000
 
+_LONG_FORMS = (
+    (re.compile(r"\bcan't\b"), "can not"),
+    (re.compile(r"\bcannot\b"), "can not"),
+    (re.compile(r"\bwon't\b"), "will not"),
+    (re.compile(r"n't\b"), " not"),
+    (re.compile(r"'re\b"), " are"),
+    (re.compile(r"'ve\b"), " have"),
+    (re.compile(r"'ll\b"), " will"),
+    (re.compile(r"'m\b"), " am"),
+    (re.compile(r"\b(here|how|it|that|there|what|where|who)'s\b"), r"\1 is"),
+)
+"""A recogniser writes "there's" and "there is" for one sound, as it pleases."""
+
 
 @dataclass(frozen=True, slots=True)
 class WordErrors:
@@ -44,6 +57,8 @@ class WordErrors:
 def spoken_words(text: str) -> str:
     """A text as lower-case words, so that "$3.50" and "three dollars and fifty cents" agree."""
     spoken = spoken_form(SpannedText.verbatim(text), "en-us").text.lower().replace("’", "'")
+    for contraction, long_form in _LONG_FORMS:
+        spoken = contraction.sub(long_form, spoken)
     return " ".join(re.findall(r"[a-z]+(?:'[a-z]+)?", spoken))
 
 

@@ -23,7 +23,7 @@ FIRST_SIZES = (20, 24, 40)
 as large as can be decoded while those before it play, with a reserve."""
 LATER_SIZE = 64
 """Units of all later windows: larger ones save little context, but hold up other sessions."""
-SMALLEST_FIRST, LARGEST_FIRST = 12, 40
+SMALLEST_FIRST, LARGEST_FIRST = 12, 48
 """Units between which the first window is chosen, by how quick the machine is."""
 RESERVE_S = 0.06
 """Each window should be there this long before it is heard."""
@@ -140,14 +140,18 @@ def slack(first_sizes: Sequence[int], cost: Callable[[int], float]) -> float:
 def choose_first_sizes(cost: Callable[[int], float]) -> tuple[int, ...]:
     """The smallest first window, and those after it, that keep the reserve at this cost.
 
-    A machine that is too slow or too busy for any gets the usual ones: it falls behind in any
-    case, and a large first window would only delay the first sound as well.
+    A machine that is too slow or too busy for any gets those with which it falls behind least.
     """
     for first in range(SMALLEST_FIRST, LARGEST_FIRST + 1, 2):
         sizes = _growing_from(first, cost)
         if sizes is not None and slack(sizes, cost) >= RESERVE_S:
             return sizes
-    return FIRST_SIZES
+    pairs = (
+        (first, second)
+        for first in range(SMALLEST_FIRST, LARGEST_FIRST + 1, 4)
+        for second in range(first, LATER_SIZE + 1, 4)
+    )
+    return max(pairs, key=lambda sizes: slack(sizes, cost))
 
 
 def _growing_from(first: int, cost: Callable[[int], float]) -> tuple[int, ...] | None:
