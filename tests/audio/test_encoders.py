@@ -147,7 +147,7 @@ def test_one_header_at_the_start(name: str, sentences: list[Floats]) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("other_rate", [False, True])
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(cuts=st.lists(st.integers(0, 9_999), max_size=20))
 def test_any_cut_into_pieces_gives_the_same_stream(
     name: str, other_rate: bool, cuts: list[int]

@@ -277,7 +277,7 @@ def undisturbed(script: list[Request]) -> list[tuple[object, ...]]:
     return outline(rig.events)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     scripts(), st.lists(st.tuples(st.sampled_from(["work", "lose", "renew"]), st.integers(1, 12)))
 )
@@ -304,7 +304,7 @@ def test_legs_do_not_show(script: list[Request], disturbances: list[tuple[str, i
     assert outline(rig.events) == undisturbed(script)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     SENTENCES,
     st.integers(1, 60),

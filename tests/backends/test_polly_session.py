@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from speakahead.audio.pcm import SAMPLE_RATE
@@ -57,7 +57,6 @@ actions = st.one_of(
 )
 
 
-@settings(deadline=None)  # the first run prepares the spoken form
 @given(st.lists(actions, max_size=40))
 def test_every_utterance_ends_once_and_nothing_follows(steps: list[tuple[str, str]]) -> None:
     session = PollySession(VoiceTable())
@@ -115,7 +114,6 @@ def test_every_utterance_ends_once_and_nothing_follows(steps: list[tuple[str, st
     assert set(begun) <= ended
 
 
-@settings(deadline=None)  # the first run prepares the spoken form
 @given(
     st.lists(st.sampled_from(SENTENCES), min_size=1, max_size=12),
     st.lists(st.floats(0.01, 2.0), max_size=8),

@@ -25,7 +25,8 @@ def side(group: str, name: str, kind: Kind, rate: float, *audible: float) -> age
     heard = [
         Heard(first_byte_ms=ms - 50, first_audible_ms=ms, text_complete_ms=900) for ms in audible
     ]
-    return agent_race._Side(group, name, kind, rate, "http://127.0.0.1/", name, heard)
+    url = "http://127.0.0.1/"
+    return agent_race._Side(group, name, kind, rate, url, name, settle=lambda: None, heard=heard)
 
 
 def test_a_script_has_every_reply_once_for_each_side(tmp_path: Path) -> None:
@@ -93,7 +94,7 @@ def test_without_a_browser_it_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path:
 @pytest.mark.browser
 def test_a_small_race() -> None:
     told: list[float] = []
-    report = measure(rates=(20.0,), kinds=(LONG, TOOL), repeats=1, progress=told.append)
+    report = measure(kinds={20.0: (LONG, TOOL)}, repeats=1, progress=told.append)
     long, tool, at_once = report.groups
     for group in report.groups:
         for way in group.sides.values():

@@ -64,7 +64,7 @@ def test_more_sessions_wait_longer_and_are_refused_rather_than_made_late() -> No
     assert patient.refused == 0
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.integers(1, 8), st.integers(0, 1000), st.floats(0.1, 1.2))
 def test_the_simulation_depends_on_its_seed_only(sessions: int, seed: int, rtf: float) -> None:
     first = simulate(costs(rtf), sessions, 40, random.Random(seed))

@@ -108,7 +108,7 @@ def test_an_error_text_that_looks_like_a_header_or_an_event_is_a_part() -> None:
     scenario(run())
 
 
-@settings(max_examples=5, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=5, suppress_health_check=list(HealthCheck))
 @given(
     st.lists(
         st.tuples(

@@ -6,7 +6,7 @@ import numpy as np
 import onnx
 import onnxruntime as ort
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from speakahead.assets import ModelDirectory
@@ -28,7 +28,6 @@ CONSTANTS = SourceConstants(
 F0 = np.concatenate([np.zeros(9), np.linspace(110, 240, 25), np.zeros(4), np.full(12, 180.0)])
 
 
-@settings(deadline=None)
 @given(st.integers(0, 49), st.integers(1, 50))
 def test_a_window_is_a_piece_of_the_whole(start: int, size: int) -> None:
     source = HarmonicSource(CONSTANTS, F0)

@@ -32,7 +32,7 @@ def read(stream: bytes, cuts: list[int] | None = None, **options: int) -> list[S
     return [event for start, end in pairwise(edges) for event in reader.feed(stream[start:end])]
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(
     st.lists(
         st.tuples(st.dictionaries(st.text(), VALUES), st.none() | LINES, st.none() | LINES),

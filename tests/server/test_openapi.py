@@ -62,9 +62,7 @@ def test_every_answer_is_in_the_document_and_none_is_a_fault(
     operation: APIOperation, url: str
 ) -> None:
     @given(case=operation.as_strategy())
-    @settings(
-        max_examples=25, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True
-    )
+    @settings(max_examples=25, suppress_health_check=list(HealthCheck), derandomize=True)
     def check(case: Case) -> None:
         case.validate_response(case.call(base_url=url, timeout=10), checks=CHECKS)
 

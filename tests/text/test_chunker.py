@@ -61,7 +61,7 @@ def texts_of(text: str, language: str = "en", limit: int | None = None) -> list[
 
 class TestAnySplit:
     @given(texts, st.data(), st.sampled_from(LANGUAGES), limits)
-    @settings(max_examples=400, deadline=None)
+    @settings(max_examples=400)
     def test_gives_the_same_units(
         self, text: str, data: st.DataObject, language: str, limit: int | None
     ) -> None:
@@ -72,7 +72,7 @@ class TestAnySplit:
         assert units_of(text, language, limit) == whole  # one character at a time
 
     @given(texts, limits)
-    @settings(max_examples=200, deadline=None)
+    @settings(max_examples=200)
     def test_a_unit_never_depends_on_later_text(self, text: str, limit: int | None) -> None:
         chunker = IncrementalSentenceChunker(soft_limit=limit)
         early = chunker.feed(text)
@@ -81,7 +81,7 @@ class TestAnySplit:
 
 class TestSpans:
     @given(texts, st.sampled_from(LANGUAGES), limits)
-    @settings(max_examples=300, deadline=None)
+    @settings(max_examples=300)
     def test_units_are_verbatim_in_order_and_complete(
         self, text: str, language: str, limit: int | None
     ) -> None:
@@ -106,7 +106,7 @@ class TestSpans:
         ]
 
     @given(texts)
-    @settings(max_examples=100, deadline=None)
+    @settings(max_examples=100)
     def test_pending_is_what_was_not_returned(self, text: str) -> None:
         chunker = IncrementalSentenceChunker()
         units = chunker.feed(text)
@@ -294,7 +294,7 @@ class TestSoftLimit:
         assert texts_of(text, limit=60)[-1] == "Go on"
 
     @given(texts, st.sampled_from((20, 50)))
-    @settings(max_examples=200, deadline=None)
+    @settings(max_examples=200)
     def test_bounds_every_unit_outside_fences(self, text: str, limit: int) -> None:
         for unit in units_of([text * 4], limit=limit):
             # Closing marks, citations and tags go with the sentence before, so they come on top.

@@ -237,7 +237,7 @@ PARTS = st.sampled_from(
 TEXTS = st.lists(PARTS | st.text(max_size=3), max_size=12).map("".join)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(TEXTS, st.sampled_from(["en-us", "fr", "hi"]))
 def test_any_text_is_spoken_in_the_alphabet_with_spans_within_it(text: str, language: str) -> None:
     end = 5 + len(text)
@@ -250,7 +250,7 @@ def test_any_text_is_spoken_in_the_alphabet_with_spans_within_it(text: str, lang
             last = word.span.start
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.text(max_size=40) | TEXTS)
 def test_without_a_match_nothing_changes(text: str) -> None:
     absent = (Pronunciation("Qwertyuiopx", phonemes="kˈO"), Pronunciation("฿฿฿", respelling="x"))

@@ -16,7 +16,7 @@ from __future__ import annotations
 import contextlib
 import json
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -78,6 +78,8 @@ TOOL = Kind(
 )
 """The tool takes 0.4 s, and the model thinks about its result for 0.6 s."""
 KINDS = (SHORT, LONG, TOOL)
+RATES = (20.0, 40.0, 80.0)
+"""Tokens per second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +152,10 @@ def _range(spread: Spread) -> str:
 
 @dataclass(slots=True)
 class _Side:
-    """Where one side of a group is asked, and what was heard."""
+    """Where one side of a group is asked, and what was heard.
+
+    ``settle`` waits until its server has nothing to do.
+    """
 
     group: str
     name: str
@@ -158,13 +163,13 @@ class _Side:
     rate: float
     url: str
     mode: str
+    settle: Callable[[], None]
     heard: list[Heard] = field(default_factory=list)
 
 
 def measure(
     *,
-    rates: Sequence[float] = (20.0, 40.0, 80.0),
-    kinds: Sequence[Kind] = KINDS,
+    kinds: Mapping[float, Sequence[Kind]] | None = None,
     at_once: bool = True,
     repeats: int = 3,
     model: Path | None = None,
@@ -174,8 +179,8 @@ def measure(
     """Race.
 
     Args:
-        rates: tokens per second.
-        kinds: of replies.
+        kinds: of replies, for each rate in tokens per second; by default all kinds at all
+            ``RATES``.
         at_once: also measure the long reply with its text complete from the start.
         repeats: turns of each side, at least 1.
         model: the server's model directory.
@@ -191,31 +196,32 @@ def measure(
     options = [] if model is None else ["--model", str(model)]
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        speech = stack.enter_context(server_process(options)).url
-        whole = (
-            stack.enter_context(server_process([*options, "--scheduler", "fifo"])).url
-            if at_once
-            else speech
-        )
+        speech = stack.enter_context(server_process(options))
         sides: list[_Side] = []
-        for rate in rates:
-            script = _script(folder / f"{rate}.json", kinds, sides=len(MODES))
-            url = stack.enter_context(agent_process(script, rate, speech))
+        for rate, replies in (kinds or dict.fromkeys(RATES, KINDS)).items():
+            script = _script(folder / f"{rate}.json", replies, sides=len(MODES))
+            url = stack.enter_context(agent_process(script, rate, speech.url))
             sides += [
-                _Side(f"{kind.name} {rate}", mode, kind, rate, url, mode)
-                for kind in kinds
+                _Side(f"{kind.name} {rate}", mode, kind, rate, url, mode, speech.settle)
+                for kind in replies
                 for mode in MODES
             ]
         if at_once:
+            whole = stack.enter_context(server_process([*options, "--scheduler", "fifo"]))
             script = _script(folder / "at-once.json", [LONG], sides=1)
-            url = stack.enter_context(agent_process(script, AT_ONCE, speech))
-            slow = stack.enter_context(agent_process(script, AT_ONCE, whole))
-            sides += [_Side("at once", mode, LONG, AT_ONCE, url, mode) for mode in MODES]
-            sides.append(_Side("at once", "whole sentences", LONG, AT_ONCE, slow, "bidi"))
+            url = stack.enter_context(agent_process(script, AT_ONCE, speech.url))
+            slow = stack.enter_context(agent_process(script, AT_ONCE, whole.url))
+            sides += [
+                _Side("at once", mode, LONG, AT_ONCE, url, mode, speech.settle) for mode in MODES
+            ]
+            sides.append(
+                _Side("at once", "whole sentences", LONG, AT_ONCE, slow, "bidi", whole.settle)
+            )
         with open_page(chromium) as (page, version):
             for turn in range(repeats + 1):  # the first one warms all of them up
                 for number, side in enumerate(_in_turn(sides, turn)):
                     heard = ask(page, side.url, side.mode, side.kind.text)
+                    side.settle()  # or the next one would wait for this one's last window
                     if turn:
                         side.heard.append(heard)
                     progress((turn + (number + 1) / len(sides)) / (repeats + 1))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import socket
 import subprocess
 import sys
@@ -48,6 +49,21 @@ class ServerProcess:
         fields = dict(line.split(":", 1) for line in status.splitlines())
         memory = int(fields["VmRSS"].split()[0]) / 1024
         return Usage(round(memory, 1), int(fields["Threads"]), files)
+
+    def settle(self) -> None:
+        """Speak a word, and wait for it: the server does so when what it was at has ended.
+
+        Raises:
+            ConnectionFailed: the server does not answer.
+        """
+        body = json.dumps({"text": "Yes.", "stream": False}).encode()
+        headers = {"content-type": "application/json"}
+        request = urllib.request.Request(f"{self.url}/invocations", body, headers)  # noqa: S310
+        try:
+            with urllib.request.urlopen(request, timeout=60) as answer:  # noqa: S310
+                answer.read()
+        except OSError:
+            raise ConnectionFailed("The server process does not answer.") from None
 
     def metric(self, name: str) -> float:
         """The sum of all samples of a metric.

@@ -88,17 +88,17 @@ class Section:
 def _latency(bench: Bench) -> Report:
     from speakahead.bench.latency import run
 
-    repeats, sentences = (1, 3) if bench.quick else (3, 12)
+    repeats, sentences = (1, 3) if bench.quick else (3, 8)
     return run(bench.model, threads=bench.threads, repeats=repeats, back_to_back=sentences)
 
 
 def _hop(bench: Bench) -> Report:
-    from speakahead.bench.hop import SIZES, TRANSPORTS, run
+    from speakahead.bench.hop import TRANSPORTS, run
 
     return run(
         transports=TRANSPORTS,
-        # The SDK's way is slower to measure; `bench hop` has all sizes of it.
-        sizes=(1, 2) if bench.quick else {"websocket": SIZES, "sagemaker": (1, 5)},
+        # `bench hop` has all sizes.
+        sizes=(1, 2) if bench.quick else {"websocket": (1, 5), "sagemaker": (5,)},
         trials=1 if bench.quick else 10,
         model=bench.model,
         serve_options=bench.serve_options,
@@ -124,7 +124,7 @@ def _load(bench: Bench) -> Report:
     return run(
         (1, 2) if bench.quick else (1, 2, 4, 8, 16),
         seconds=10 if bench.quick else 20,
-        rounds=1 if bench.quick else 2,
+        rounds=1,
         model=bench.model,
         serve_options=bench.serve_options,
         progress=bench.progress,
@@ -160,26 +160,28 @@ def _growth(bench: Bench) -> Report:
 
 
 def _agent(bench: Bench) -> Report:
-    from speakahead.bench.agent_race import SHORT, measure
+    from speakahead.bench.agent_race import KINDS, LONG, SHORT, measure
 
-    if bench.quick:
-        return measure(
-            rates=(40.0,),
-            kinds=(SHORT,),
-            at_once=False,
-            repeats=1,
-            model=bench.model,
-            progress=bench.progress,
-        )
-    return measure(model=bench.model, progress=bench.progress)
+    # `bench agent` has all kinds at all rates.
+    return measure(
+        kinds={40.0: [SHORT]} if bench.quick else {20.0: [LONG], 40.0: KINDS, 80.0: [LONG]},
+        at_once=not bench.quick,
+        repeats=1 if bench.quick else 3,
+        model=bench.model,
+        progress=bench.progress,
+    )
 
 
 def _peers(bench: Bench) -> Report:
-    from speakahead.bench.peers.comparison import measure
+    from speakahead.bench.peers.comparison import REPLY, measure
 
-    repeats, cold_starts = (1, 1) if bench.quick else (3, 2)
+    # `bench peers` has a longer reply, and more of it.
     return measure(
-        repeats=repeats, cold_starts=cold_starts, model=bench.model, progress=bench.progress
+        repeats=1 if bench.quick else 3,
+        cold_starts=1,
+        reply=REPLY[: REPLY.index(" If ")],
+        model=bench.model,
+        progress=bench.progress,
     )
 
 

@@ -300,11 +300,11 @@ def agent(
     model: Model = None,
 ) -> None:
     """The agent's page in a browser: speaking ahead against batch, at the first audible sample."""
-    from speakahead.bench.agent_race import measure
+    from speakahead.bench.agent_race import KINDS, RATES, measure
 
     with progress_bar("Racing") as progress:
         report = measure(
-            rates=rate or (20.0, 40.0, 80.0),
+            kinds=dict.fromkeys(rate or RATES, KINDS),
             repeats=repeats,
             model=model,
             browser=browser,

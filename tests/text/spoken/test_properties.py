@@ -28,7 +28,7 @@ mixed = st.lists(fragments, max_size=25).map("".join) | st.lists(fragments, max_
 @given(text=mixed | st.text(max_size=60), language=st.sampled_from(LANGUAGES))
 @example(text="1111111111111111111111111111111111111", language="fr")
 @example(text="$99999999999999999999.99", language="en-us")
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=600)
 def test_any_text_becomes_clean_words_with_their_positions(text: str, language: str) -> None:
     source = SpannedText.verbatim(text, start=7)
     spoken = spoken_form(source, language)
@@ -51,7 +51,7 @@ def test_plain_lower_case_words_are_left_alone(words: list[str]) -> None:
 
 
 @given(mixed)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_a_spoken_form_stays_speakable_when_read_again(text: str) -> None:
     once = spoken_form(SpannedText.verbatim(text), "en-us")
     twice = spoken_form(once, "en-us")
