@@ -88,7 +88,7 @@ class Section:
 def _latency(bench: Bench) -> Report:
     from speakahead.bench.latency import run
 
-    repeats, sentences = (1, 3) if bench.quick else (3, 8)
+    repeats, sentences = (1, 3) if bench.quick else (2, 6)
     return run(bench.model, threads=bench.threads, repeats=repeats, back_to_back=sentences)
 
 
@@ -98,7 +98,7 @@ def _hop(bench: Bench) -> Report:
     return run(
         transports=TRANSPORTS,
         # `bench hop` has all sizes.
-        sizes=(1, 2) if bench.quick else {"websocket": (1, 5), "sagemaker": (5,)},
+        sizes=(1, 2) if bench.quick else (5,),
         trials=1 if bench.quick else 10,
         model=bench.model,
         serve_options=bench.serve_options,
@@ -151,7 +151,7 @@ def _growth(bench: Bench) -> Report:
 
     return run(
         (1, 2, 4, 20) if bench.quick else LENGTHS,
-        spoken_up_to=4 if bench.quick else 20,
+        spoken_up_to=4 if bench.quick else 10,
         probes=1 if bench.quick else 5,
         model=bench.model,
         serve_options=bench.serve_options,
@@ -166,7 +166,7 @@ def _agent(bench: Bench) -> Report:
     return measure(
         kinds={40.0: [SHORT]} if bench.quick else {20.0: [LONG], 40.0: KINDS, 80.0: [LONG]},
         at_once=not bench.quick,
-        repeats=1 if bench.quick else 3,
+        repeats=1 if bench.quick else 2,
         model=bench.model,
         progress=bench.progress,
     )
@@ -177,7 +177,7 @@ def _peers(bench: Bench) -> Report:
 
     # `bench peers` has a longer reply, and more of it.
     return measure(
-        repeats=1 if bench.quick else 3,
+        repeats=1 if bench.quick else 2,
         cold_starts=1,
         reply=REPLY[: REPLY.index(" If ")],
         model=bench.model,
