@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import signal
 import socket
 import subprocess
 import sys
@@ -15,6 +16,9 @@ import httpx
 import pytest
 from hypothesis import settings
 from websockets.sync.client import ClientConnection, connect
+
+# A background job is started with interrupts ignored, and so would be every process of a test.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # A property holds on a busy machine too; what is to be fast is measured by the benchmarks.
 settings.register_profile("untimed", deadline=None)
