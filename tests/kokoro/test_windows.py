@@ -140,10 +140,10 @@ def test_the_choice_is_the_smallest_that_keeps_the_reserve(base: float, rate: fl
         return base + rate * size * UNIT_S
 
     sizes = choose_first_sizes(cost)
-    if len(sizes) > 2:
-        assert slack(sizes, cost) >= RESERVE_S
     assert list(sizes) == sorted(sizes)
-    smaller = [(first, *rest) for first in range(SMALLEST_FIRST, sizes[0], 2) for rest in GROWTH]
+    kept = slack(sizes, cost) >= RESERVE_S
+    end = sizes[0] if kept else LARGEST_FIRST + 1  # if it is not kept, nothing keeps it
+    smaller = [(first, *rest) for first in range(SMALLEST_FIRST, end, 2) for rest in GROWTH]
     assert not [s for s in smaller if list(s) == sorted(s) and slack(s, cost) >= RESERVE_S]
 
 

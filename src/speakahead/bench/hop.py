@@ -21,7 +21,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -131,7 +131,7 @@ class Report:
 def run(
     *,
     transports: Sequence[str] = TRANSPORTS,
-    sizes: Sequence[int] | Mapping[str, Sequence[int]] = SIZES,
+    sizes: Sequence[int] = SIZES,
     trials: int = 10,
     model: Path | None = None,
     serve_options: Sequence[str] = (),
@@ -141,7 +141,7 @@ def run(
 
     Args:
         transports: of ``TRANSPORTS``; ``sagemaker`` needs the extra ``aws``.
-        sizes: numbers of sentences, 1 to 8; for all transports, or by transport.
+        sizes: numbers of sentences, 1 to 8.
         trials: of each side and size.
         model: model directory; found by itself by default.
         serve_options: more options of the servers.
@@ -154,9 +154,7 @@ def run(
     """
     if not transports or not set(transports) <= set(TRANSPORTS):
         raise InvalidRequest(f"A transport is one of: {', '.join(TRANSPORTS)}.")
-    wanted = sizes if isinstance(sizes, Mapping) else dict.fromkeys(transports, sizes)
-    asked = [size for transport in transports for size in wanted.get(transport, ())]
-    if not asked or not all(1 <= size <= len(REPLY) for size in asked):
+    if not sizes or not all(1 <= size <= len(REPLY) for size in sizes):
         raise InvalidRequest(f"A reply has 1 to {len(REPLY)} sentences.")
     options = ["--pace", "fast", *serve_options, *(["--model", str(model)] if model else [])]
     with (
@@ -177,7 +175,7 @@ def run(
                         Side("sentences", yardstick, whole=False),
                         Side("windows", default, whole=False),
                     ]
-                    hops += await measure(transport, sides, wanted[transport], trials, tell)
+                    hops += await measure(transport, sides, sizes, trials, tell)
             return hops
 
         return Report(asyncio.run(work()), trials)

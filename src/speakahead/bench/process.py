@@ -59,11 +59,7 @@ class ServerProcess:
         body = json.dumps({"text": "Yes.", "stream": False}).encode()
         headers = {"content-type": "application/json"}
         request = urllib.request.Request(f"{self.url}/invocations", body, headers)  # noqa: S310
-        try:
-            with urllib.request.urlopen(request, timeout=60) as answer:  # noqa: S310
-                answer.read()
-        except OSError:
-            raise ConnectionFailed("The server process does not answer.") from None
+        _read(request, timeout_s=60)
 
     def metric(self, name: str) -> float:
         """The sum of all samples of a metric.
@@ -71,13 +67,23 @@ class ServerProcess:
         Raises:
             ConnectionFailed: the server does not answer.
         """
-        try:
-            with urllib.request.urlopen(f"{self.url}/metrics", timeout=10) as answer:  # noqa: S310
-                lines = answer.read().decode().splitlines()
-        except OSError:
-            raise ConnectionFailed("The server process does not answer.") from None
+        lines = _read(f"{self.url}/metrics", timeout_s=10).decode().splitlines()
         values = [line.rsplit(" ", 1) for line in lines if not line.startswith("#")]
         return sum(float(value) for key, value in values if key.split("{")[0] == name)
+
+
+def _read(request: str | urllib.request.Request, timeout_s: float) -> bytes:
+    """The body of the answer.
+
+    Raises:
+        ConnectionFailed: there is none.
+    """
+    try:
+        with urllib.request.urlopen(request, timeout=timeout_s) as answer:  # noqa: S310
+            body: bytes = answer.read()
+    except OSError:
+        raise ConnectionFailed("The server process does not answer.") from None
+    return body
 
 
 @contextlib.contextmanager

@@ -25,8 +25,7 @@ _WEIGHTS_SHA256 = "1a5afae06a4db91c975c9a9d78be5cc110ee4ea022ad57d55492e4550e936
 _RECOGNISER_RATE = 16_000
 
 _LONG_FORMS = (
-    (re.compile(r"\bcan't\b"), "can not"),
-    (re.compile(r"\bcannot\b"), "can not"),
+    (re.compile(r"\bcan(?:'t|not)\b"), "can not"),
     (re.compile(r"\bwon't\b"), "will not"),
     (re.compile(r"n't\b"), " not"),
     (re.compile(r"'re\b"), " are"),

@@ -173,13 +173,13 @@ def _agent(bench: Bench) -> Report:
 
 
 def _peers(bench: Bench) -> Report:
-    from speakahead.bench.peers.comparison import REPLY, measure
+    from speakahead.bench.peers.comparison import SHORT_REPLY, measure
 
     # `bench peers` has a longer reply, and more of it.
     return measure(
         repeats=1 if bench.quick else 2,
         cold_starts=1,
-        reply=REPLY[: REPLY.index(" If ")],
+        reply=SHORT_REPLY,
         model=bench.model,
         progress=bench.progress,
     )

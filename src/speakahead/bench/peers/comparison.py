@@ -33,11 +33,11 @@ from speakahead.bench.peers.process import Cold, DriverProcess, scratch
 VOICE = "af_heart"
 FIRST_WORDS = "Your order left our warehouse this morning."
 """What a side says first after its start."""
-REPLY = (
+SHORT_REPLY = (
     "The first bus to the airport leaves at ten past six. It stops in front of the station, and "
-    "the ride takes about forty minutes. If you buy your ticket on the phone, it is a little "
-    "cheaper."
+    "the ride takes about forty minutes."
 )
+REPLY = f"{SHORT_REPLY} If you buy your ticket on the phone, it is a little cheaper."
 _PACE = (6.0, 26.0)
 """Characters in a second of speech, least and most: outside, something else was said."""
 

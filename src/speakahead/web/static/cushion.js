@@ -5,6 +5,8 @@
 // It is time rather than sound that is waited for: speech comes in pieces of half a second and more,
 // so there is enough of it from the first piece on, and it is the next piece that may be late.
 
+export const LEAST_S = 0.06; // of sound; less would not bridge the jitter of small pieces
+
 const MOST_S = 0.8;
 const MARGIN_S = 0.04;
 const FORGET = 0.7; // how much of it is kept after a turn that would have needed less

@@ -4,13 +4,13 @@
 // "waiting" and "playing" (detail: {position}). They begin, and go on after having had to wait, when
 // sound has been there for as long as the `cushion` says, or when all is there.
 
+import { LEAST_S } from "./cushion.js";
+
 const MEDIA_TYPES = {
   mp3: "audio/mpeg",
   aac: 'audio/mp4; codecs="mp4a.40.2"',
   webm: 'audio/webm; codecs="opus"',
 };
-
-const LEAST_S = 0.06; // of sound; less would not bridge the jitter of small pieces
 
 /** Whether this browser plays a format. */
 export function plays(format) {
@@ -62,7 +62,7 @@ class PcmPlayer extends Player {
     this.#node = new AudioWorkletNode(output.context, "queue", {
       numberOfInputs: 0,
       outputChannelCount: [1],
-      processorOptions: { cushion: cushion.seconds * rate },
+      processorOptions: { least: LEAST_S * rate, cushion: cushion.seconds * rate },
     });
     this.#node.connect(output.input);
     this.#node.port.onmessage = ({ data }) => {

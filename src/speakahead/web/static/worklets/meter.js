@@ -34,8 +34,10 @@ class Meter extends AudioWorkletProcessor {
       const time = (currentFrame + output[0].length - this.#count) / sampleRate;
       this.#levels.push({ time, peak: this.#peak, length: this.#count / sampleRate });
       this.#peak = this.#count = 0;
-      if (this.#levels.length === TOGETHER) this.port.postMessage({ levels: this.#levels });
-      this.#levels.length %= TOGETHER;
+      if (this.#levels.length === TOGETHER) {
+        this.port.postMessage({ levels: this.#levels });
+        this.#levels = [];
+      }
     }
     return true;
   }

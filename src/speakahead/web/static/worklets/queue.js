@@ -1,12 +1,10 @@
 // Plays samples in the order in which they come, and tells when it has to wait for them.
 //
 // In:  {samples: Float32Array, cushion} | {end: true} (no more come) | {stop: true} (fade out at once);
-//      it plays when there is sound and `cushion` samples' time has passed since it came, or all is
-//      there
+//      it plays when `least` samples are there and `cushion` samples' time has passed since the
+//      first of them came, or when all are there
 // Out: {state: "playing" | "waiting" | "finished", time, position}: from context time `time` (s),
 //      with `position` samples played before it
-
-const LEAST_S = 0.06; // of sound; less would not bridge the jitter of small pieces
 
 class Queue extends AudioWorkletProcessor {
   #pieces = [];
@@ -18,10 +16,12 @@ class Queue extends AudioWorkletProcessor {
   #ended = false;
   #stopping = false;
   #finished = false;
+  #least;
   #cushion;
 
   constructor({ processorOptions }) {
     super();
+    this.#least = processorOptions.least;
     this.#cushion = processorOptions.cushion;
     this.port.onmessage = ({ data }) => {
       if (data.samples) {
@@ -58,7 +58,7 @@ class Queue extends AudioWorkletProcessor {
 
   #ready() {
     if (this.#ended) return this.#waiting > 0;
-    return this.#waiting >= LEAST_S * sampleRate && this.#held >= this.#cushion;
+    return this.#waiting >= this.#least && this.#held >= this.#cushion;
   }
 
   #fill(out) {
