@@ -21,6 +21,7 @@ from websockets.asyncio.server import ServerConnection
 from websockets.exceptions import ConnectionClosed
 
 from speakahead.emulator import Fault, FaultKind
+from speakahead.emulator.http2 import Http2Connection
 from tests.conftest import free_port
 from tests.emulator.rig import (
     Stream,
@@ -344,6 +345,26 @@ def test_megabytes_go_both_ways() -> None:
         ):
             await s.send(sound, "BINARY")
             assert (await s.receive()).bytes_ == sound
+
+    scenario(run())
+
+
+def test_a_client_whose_first_window_is_used_up_at_once_goes_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sound = bytes(300_000)
+    serve = Http2Connection.run
+
+    async def late(connection: Http2Connection) -> None:
+        await asyncio.sleep(0.3)
+        await serve(connection)
+
+    monkeypatch.setattr(Http2Connection, "run", late)
+
+    async def run() -> None:
+        async with container() as echoing, endpoint(echoing) as local, stream(local) as s:
+            await s.send(sound, "BINARY")
+            assert (await s.receive(20)).bytes_ == sound
 
     scenario(run())
 

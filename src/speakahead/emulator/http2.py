@@ -34,7 +34,7 @@ _log = logging.getLogger(__name__)
 
 MAX_STREAMS = 128
 STREAM_WINDOW = 256 * 1024
-"""Bytes that a client may send ahead on each stream."""
+"""Bytes that a client may send ahead on each stream; until it knows that, 65,535."""
 
 _READ_SIZE = 64 * 1024
 _IDLE_S = 600.0
@@ -61,7 +61,6 @@ class Http2Connection:
             client=False,
             initial_values={
                 SettingCodes.MAX_CONCURRENT_STREAMS: MAX_STREAMS,
-                SettingCodes.INITIAL_WINDOW_SIZE: STREAM_WINDOW,
                 SettingCodes.MAX_HEADER_LIST_SIZE: 64 * 1024,
             },
         )
@@ -132,6 +131,11 @@ class Http2Connection:
                 pass
 
     def _open(self, number: int, headers: Iterable[tuple[object, object]]) -> None:
+        # Not by the setting INITIAL_WINDOW_SIZE: the AWS SDKs' client stalls for good if it has
+        # used up the first 65,535 bytes before it learns of that; a WINDOW_UPDATE wakes it.
+        room = STREAM_WINDOW - self.h2.local_settings.initial_window_size
+        with contextlib.suppress(ProtocolError):  # it may be over already
+            self.h2.increment_flow_control_window(room, number)
         fields = {str(name): str(value) for name, value in headers}
         stream = self._streams[number] = _Stream(self, number, fields)
         task = asyncio.create_task(self._serve(stream))
