@@ -14,7 +14,7 @@ from speakahead.bench.figures import MeasurementFailed, complete
 from speakahead.bench.fleet import Point, extrapolate, measure_costs
 from speakahead.bench.load import SENTENCES
 from speakahead.kokoro import windowed
-from speakahead.scheduling import scheduler, stream
+from speakahead.scheduling import scheduler
 from speakahead.server.settings import ServerSettings
 from tests.server.rig import Engine, Text
 
@@ -30,10 +30,6 @@ def costs(rtf: float = 0.3, start_s: float = 0.05) -> Costs:
 
 def test_the_rules_are_those_of_the_scheduler_and_the_server() -> None:
     rules = Rules()
-    assert rules.lead_s == stream.ADMISSION_LEAD_S
-    assert rules.prosody_lead_s == stream._PROSODY_LEAD_S
-    assert rules.start_s == scheduler._START_S
-    assert rules.caution == scheduler._CAUTION
     assert rules.recheck_s == scheduler._RECHECK_S
     assert rules.comfortable_s == windowed._COMFORTABLE_S
     assert rules.ahead_s == ServerSettings().ahead_s

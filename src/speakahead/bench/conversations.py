@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from speakahead.bench.load import pause_of, turn_of
-from speakahead.scheduling.admission import Demand, feasible
-from speakahead.scheduling.stream import ADMISSION_LEAD_S, SECONDS_A_CHARACTER
+from speakahead.scheduling.admission import CAUTION, START_S, Demand, feasible
+from speakahead.scheduling.stream import ADMISSION_LEAD_S, PROSODY_LEAD_S, SECONDS_A_CHARACTER
 from speakahead.session.events import Pauses
 
 
@@ -92,9 +92,9 @@ class Rules:
     """
 
     lead_s: float = ADMISSION_LEAD_S
-    prosody_lead_s: float = 0.2
-    start_s: float = 1.5
-    caution: float = 1.2
+    prosody_lead_s: float = PROSODY_LEAD_S
+    start_s: float = START_S
+    caution: float = CAUTION
     patience_s: float = 5.0
     ahead_s: float = 5.0
     comfortable_s: float = 0.8

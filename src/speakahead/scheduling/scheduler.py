@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from speakahead.audio.pcm import SAMPLE_RATE, silence
 from speakahead.errors import Overloaded, SpeakaheadError, SynthesisFailed
 from speakahead.kokoro.engine import Engine, Plan
-from speakahead.scheduling.admission import Demand, feasible
+from speakahead.scheduling.admission import CAUTION, START_S, Demand, feasible
 from speakahead.scheduling.jobs import Job, PhonemeSource
 from speakahead.scheduling.stream import (
     ADMISSION_LEAD_S,
@@ -41,12 +41,6 @@ from speakahead.scheduling.stream import (
 )
 
 _log = logging.getLogger(__name__)
-
-_START_S = 1.5
-"""The prosody and the small first windows of an utterance cost as much as so much more sound."""
-
-_CAUTION = 1.2
-"""Utterances are admitted as if sound cost this much more than it does: some windows do."""
 
 _COST_MEMORY_S = 20.0
 """Seconds of sound over which the measured cost is averaged."""
@@ -283,9 +277,9 @@ class Scheduler[P: Plan]:
             return True
         admitted = [s._demand(now) for s in self._streams if s._admitted and s is not stream]
         others = [demand for demand in admitted if demand.remaining_s > 0]
-        remaining_s = stream._demand(now).remaining_s + _START_S
+        remaining_s = stream._demand(now).remaining_s + START_S
         demands = [*others, Demand(ADMISSION_LEAD_S, remaining_s)]
-        if not others or feasible(demands, cost=_CAUTION * self._cost, workers=self._workers):
+        if not others or feasible(demands, cost=CAUTION * self._cost, workers=self._workers):
             stream._admitted = True
             return True
         waited = now - stream._queue[0].submitted_at

@@ -25,7 +25,7 @@ ADMISSION_LEAD_S = 0.35
 """A new utterance is admitted if its sound can begin this late and then be on time. Until then
 the windows of others that are needed sooner go first."""
 
-_PROSODY_LEAD_S = 0.2
+PROSODY_LEAD_S = 0.2
 """A sentence that has not begun is due this much earlier: its prosody comes before its sound."""
 
 
@@ -106,7 +106,7 @@ class Stream:
     def _deadline(self) -> float:
         head = self._queue[0]
         due = max(self._plays_until, head.submitted_at + ADMISSION_LEAD_S)
-        return due if head.steps is not None else due - _PROSODY_LEAD_S
+        return due if head.steps is not None else due - PROSODY_LEAD_S
 
     def _demand(self, now: float) -> Demand:
         if self._unsent >= self._max_unsent:
