@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from speakahead.kokoro.pace import Pace
-from speakahead.kokoro.windows import FIRST_SIZES, UNIT_S
+from speakahead.kokoro.pace import COMFORTABLE_S, Pace
+from speakahead.kokoro.windows import FIRST_SIZES, LATER_SIZE, RESERVE_S, UNIT_S
 
 
 def measured(real_time_factor: float) -> Pace:
@@ -61,3 +61,12 @@ def test_a_machine_that_is_too_slow_begins_with_much() -> None:
     pace = measured(0.8)
     work(pace, 3.0)
     assert pace.first_sizes[0] > FIRST_SIZES[0]
+
+
+def test_a_slow_machine_needs_a_listener_with_more_to_play_for_a_large_window() -> None:
+    assert Pace().comfortable_s == COMFORTABLE_S
+    assert measured(0.4).comfortable_s == COMFORTABLE_S
+    slow = measured(2.0)
+    cost = slow.cost(LATER_SIZE)
+    assert cost is not None
+    assert slow.comfortable_s >= cost + RESERVE_S

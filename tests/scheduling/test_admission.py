@@ -1,7 +1,8 @@
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from speakahead.scheduling.admission import Demand, feasible
+from speakahead.scheduling.admission import WINDOW_S, Demand, feasible
 
 demands = st.builds(Demand, st.floats(0, 10), st.floats(0, 20))
 
@@ -39,9 +40,17 @@ def test_agrees_with_a_fine_simulation(streams: list[Demand], cost: float) -> No
     margin = 2 * step * max(1.0, cost) * max(1, len(streams))
     if lateness > margin:
         assert not feasible(streams, cost=cost)
-    if lateness < 0 and feasible(streams, cost=cost) is False:
-        # the fluid model is stricter by less than one step of each stream
-        assert feasible(streams, cost=cost, grace_s=margin)
+    if lateness < -margin:
+        assert feasible(streams, cost=cost)
+
+
+@given(demands)
+def test_a_window_is_due_as_a_whole(demand: Demand) -> None:
+    due = demand.by_window()
+    assert due.remaining_s == demand.remaining_s
+    if demand.ahead_s >= WINDOW_S:
+        assert demand.ahead_s - due.ahead_s == pytest.approx(min(WINDOW_S, demand.remaining_s))
+    assert due.ahead_s >= 0
 
 
 @given(st.lists(demands, max_size=6), demands, st.floats(0.05, 2))

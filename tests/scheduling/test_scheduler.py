@@ -122,9 +122,11 @@ class Rig:
     clock: Clock
     scheduler: Scheduler[FakePlan]
 
-    def submit(self, stream: Stream, text: str, pause_s: float = 0.0) -> Recorder:
+    def submit(
+        self, stream: Stream, text: str, pause_s: float = 0.0, *, begun: bool = False
+    ) -> Recorder:
         recorder = Recorder()
-        recorder.job = Job(text, 0, "en-us", "v", 1.0, pause_s, recorder)
+        recorder.job = Job(text, 0, "en-us", "v", 1.0, pause_s, recorder, begun=begun)
         stream.submit(recorder.job)
         return recorder
 
@@ -350,6 +352,36 @@ def test_a_stalled_reader_does_not_keep_others_out(busy_rig: Rig) -> None:
     heard = busy_rig.submit(other, "bb")
     busy_rig.engine.let(2)
     wait_for(lambda: heard.heard[-1:] == ["done"])
+
+
+def test_one_who_stopped_writing_does_not_keep_others_out(busy_rig: Rig) -> None:
+    silent, other = busy_rig.scheduler.open(), busy_rig.scheduler.open()
+    busy_rig.submit(silent, "aa")
+    silent.expect(1000)
+    busy_rig.engine.let(2)
+    heard = busy_rig.submit(other, "bb")
+    busy_rig.clock.now += 1.5  # half a second after its sound, more may come
+    time.sleep(0.1)
+    assert heard.heard == []
+    busy_rig.clock.now += 1.0
+    busy_rig.engine.let(2)
+    wait_for(lambda: heard.heard[-1:] == ["done"])
+
+
+def test_an_utterance_goes_on_after_a_pause_of_its_writer(busy_rig: Rig) -> None:
+    first, second = busy_rig.scheduler.open(), busy_rig.scheduler.open()
+    busy_rig.submit(first, "aa")
+    busy_rig.engine.let(2)
+    busy_rig.clock.now += 60.0
+    other = busy_rig.submit(second, "b" * 30)
+    busy_rig.engine.let(1)
+    more = busy_rig.submit(first, "cc", begun=True)
+    fresh = busy_rig.submit(busy_rig.scheduler.open(), "dd")
+    busy_rig.clock.now += 2.5  # longer than patience
+    busy_rig.engine.let(6)
+    wait_for(lambda: more.heard[-1:] == ["done"])
+    wait_for(lambda: fresh.heard == ["failed"])
+    assert other.errors == []
 
 
 def test_other_jobs_of_the_stream_survive_a_withdrawal(rig: Rig) -> None:

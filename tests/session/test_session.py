@@ -384,3 +384,25 @@ def test_text_that_is_only_being_written_does_not_make_a_session_busy() -> None:
     assert session.busy
     work_off(session)
     assert not session.busy
+
+
+def test_what_is_written_is_expected_to_be_as_long_as_what_was_written_before() -> None:
+    session = new_session()
+    session.receive(Append("Hello. "), 0.0)
+    work_off(session)
+    assert 90 <= session.coming <= 110  # nothing is known yet: a sentence or two
+    for _ in range(4):
+        session.receive(Append("A reply of some length. " * 20), 0.0)
+        session.receive(Flush(), 0.0)
+    work_off(session)
+    session.receive(Append("Hello. "), 0.0)
+    work_off(session)
+    assert 350 <= session.coming <= 480
+
+
+def test_work_says_whether_its_utterance_has_begun() -> None:
+    session = new_session()
+    session.receive(Append("One. Two. Three"), 0.0)
+    assert not work_off(session)[0].begun
+    session.receive(Append(" is more. And"), 0.0)
+    assert [work.begun for work in work_off(session)] == [True]

@@ -226,7 +226,7 @@ class LocalStream:
                 speed=work.settings.speed,
                 pause_s=work.pause_s,
                 pronunciations=work.settings.pronunciations,
-                admitted=work.admitted,
+                begun=work.begun,
                 listener=_ToLoop(self, work),
             )
             self._jobs[id(work)] = job

@@ -9,6 +9,7 @@ import numpy as np
 from speakahead.kokoro.windows import (
     FIRST_SIZES,
     LATER_SIZE,
+    RESERVE_S,
     UNIT_S,
     choose_first_sizes,
 )
@@ -20,6 +21,10 @@ _SLOWER, _FASTER = 0.25, 0.02
 and forgotten slowly, so that the expectation is near the slowest tenth of the windows."""
 _MOST = 1.6
 _STEP = 0.05
+
+
+COMFORTABLE_S = 0.8
+"""A listener with so much sound to play needs no small first windows: at least so much."""
 
 
 class Pace:
@@ -57,6 +62,14 @@ class Pace:
         """Seconds for a second of sound in large windows; None: not known."""
         cost = self.cost(LATER_SIZE)
         return None if cost is None else cost / (LATER_SIZE * UNIT_S)
+
+    @property
+    def comfortable_s(self) -> float:
+        """With so many seconds of sound to play, a listener can wait for a large window."""
+        expected = self.cost(LATER_SIZE)
+        if expected is None:
+            return COMFORTABLE_S
+        return max(COMFORTABLE_S, self.slowness * expected + RESERVE_S)
 
     def observe(self, units: int, seconds: float) -> None:
         """Learn from a window that was decoded."""

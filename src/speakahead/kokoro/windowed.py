@@ -31,12 +31,11 @@ from speakahead.kokoro.phrases import calibration_phrases
 from speakahead.kokoro.prosody import Prosody
 from speakahead.kokoro.runtimes import choose
 from speakahead.kokoro.source import SAMPLES_PER_UNIT, HarmonicSource, inverse_stft
-from speakahead.kokoro.windows import FIRST_SIZES, Range, plan_windows
+from speakahead.kokoro.windows import Range, plan_windows
 from speakahead.text.phonemes import Phonemes
 
 Floats = NDArray[np.float32]
 
-_COMFORTABLE_S = 0.8  # a listener with so much sound to play needs no small first windows
 _WARM_RUNS = 3
 _TRIAL_SIZES = (16, 32)
 
@@ -109,9 +108,11 @@ class WindowedEngine:
             InvalidRequest: the mix is malformed.
             SynthesisFailed: the phonemes are not the model's, or too many.
         """
+        began = time.perf_counter()
         prosody = self._prosody(phonemes.text, voice, speed)
         statistics = self._predict(prosody, voice)
-        sizes = self._pace.first_sizes if ahead_s < _COMFORTABLE_S else ()
+        ahead_s -= time.perf_counter() - began
+        sizes = self._pace.first_sizes if ahead_s < self._pace.comfortable_s else ()
         return self._plan(phonemes, prosody, statistics, sizes)
 
     def plan_measured(self, phonemes: Phonemes, voice: str, speed: float) -> WindowedPlan:
@@ -178,7 +179,8 @@ class WindowedEngine:
         return faded(limit(sound), window, plan.samples)
 
     def warm(self) -> None:
-        """Run each size of window, and choose the first ones by how fast this machine is."""
+        """Run what windows need; on the CPU, choose the first ones by how fast this machine is."""
+        self._decoder.warm()
         calibrated = (name for name in self.voices if self._calibrations.load(name) is not None)
         voice = next(calibrated, None)
         if voice is None:
@@ -186,13 +188,12 @@ class WindowedEngine:
         sentence = max(calibration_phrases(), key=lambda phrase: len(phrase.phonemes))
         phonemes = Phonemes(sentence.phonemes, (), "en-us")
         on_cpu = self._backend is Backend.CPU
-        sizes = _TRIAL_SIZES if on_cpu else FIRST_SIZES
         prosody = self._prosody(phonemes.text, voice, 1.0)
-        plan = self._plan(phonemes, prosody, self._predict(prosody, voice), sizes)
+        plan = self._plan(phonemes, prosody, self._predict(prosody, voice), _TRIAL_SIZES)
         times: dict[int, list[float]] = {}
-        for _ in range(_WARM_RUNS):
+        for _ in range(_WARM_RUNS if on_cpu else 1):
             plan.forget()
-            for window in plan.windows[: len(sizes) + 1]:
+            for window in plan.windows[: len(_TRIAL_SIZES) + 1]:
                 start = time.perf_counter()
                 self.decode(plan, window)
                 size = window.size // SAMPLES_PER_UNIT

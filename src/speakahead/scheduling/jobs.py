@@ -40,7 +40,7 @@ class Listener(Protocol):
 class Job:
     """One sentence to speak; ``start`` is its position in the source text.
 
-    ``admitted``: it goes on with speech that was admitted before, on another stream.
+    ``begun``: it goes on with an utterance of which something has been spoken, here or elsewhere.
     """
 
     text: str
@@ -51,4 +51,4 @@ class Job:
     pause_s: float
     listener: Listener
     pronunciations: tuple[Pronunciation, ...] = ()
-    admitted: bool = False
+    begun: bool = False

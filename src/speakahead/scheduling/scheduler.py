@@ -180,8 +180,8 @@ class Scheduler[P: Plan]:
             guess_s = len(job.text) * SECONDS_A_CHARACTER / job.speed
             now = self._clock()
             if not stream._queue and stream._plays_until <= now:
-                stream._admitted = False  # its last utterance has been played
-            stream._admitted = stream._admitted or job.admitted
+                stream._admitted = False  # it has been played to its end
+            stream._admitted = stream._admitted or job.begun
             stream._queue.append(Queued(job, now, guess_s))
             self._changed.notify()
 
@@ -270,15 +270,15 @@ class Scheduler[P: Plan]:
     def _admit(self, stream: Stream, now: float) -> bool:
         """Whether the stream may be worked on; refuses what has waited for too long.
 
-        A stream is admitted for as long as it has sound to play or work to do, so that an
-        utterance that has begun is never held up by later ones.
+        A stream is admitted for as long as it has sound to play or work to do, and as it goes on
+        with an utterance, so that what has begun is never held up by what came later.
         """
         if stream._admitted or self._policy is Policy.FIFO:
             return True
-        admitted = [s._demand(now) for s in self._streams if s._admitted and s is not stream]
-        others = [demand for demand in admitted if demand.remaining_s > 0]
+        speaking = (s for s in self._streams if s is not stream and s._counts(now))
+        others = [demand for s in speaking if (demand := s._demand(now)).remaining_s > 0]
         remaining_s = stream._demand(now).remaining_s + START_S
-        demands = [*others, Demand(ADMISSION_LEAD_S, remaining_s)]
+        demands = [*(each.by_window() for each in others), Demand(ADMISSION_LEAD_S, remaining_s)]
         if not others or feasible(demands, cost=CAUTION * self._cost, workers=self._workers):
             stream._admitted = True
             return True

@@ -25,6 +25,9 @@ ADMISSION_LEAD_S = 0.35
 """A new utterance is admitted if its sound can begin this late and then be on time. Until then
 the windows of others that are needed sooner go first."""
 
+_DRY_S = 1.0
+"""So long a place is kept for a stream that has run dry."""
+
 PROSODY_LEAD_S = 0.2
 """A sentence that has not begun is due this much earlier: its prosody comes before its sound."""
 
@@ -107,6 +110,14 @@ class Stream:
         head = self._queue[0]
         due = max(self._plays_until, head.submitted_at + ADMISSION_LEAD_S)
         return due if head.steps is not None else due - PROSODY_LEAD_S
+
+    def _counts(self, now: float) -> bool:
+        """Whether others have to leave it its share.
+
+        Who has nothing to decode or to play, and waits for text, counts for a moment only: the
+        text may be long in coming, or never come.
+        """
+        return self._admitted and (bool(self._queue) or self._plays_until + _DRY_S > now)
 
     def _demand(self, now: float) -> Demand:
         if self._unsent >= self._max_unsent:

@@ -176,7 +176,7 @@ Request = Speak | Append | Flush | Close | Configure | Cancel | Hold | Release |
 class Work:
     """One sentence to be synthesised, with the pause that follows it if it has any sound.
 
-    ``admitted``: it goes on with what another session has begun.
+    ``begun``: some of its utterance has been spoken, in this session or another.
     """
 
     utterance: str
@@ -184,7 +184,7 @@ class Work:
     settings: VoiceSettings
     language: str
     pause_s: float
-    admitted: bool = False
+    begun: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,9 +59,6 @@ from speakahead.session.record import UtteranceRecord
 from speakahead.session.utterance import Utterance
 from speakahead.session.writing import Writing
 
-_COMING = 100
-"""Characters that are expected of an utterance while it is being written: a sentence or two."""
-
 
 class SessionState(StrEnum):
     """OPEN takes requests; CLOSING finishes what was accepted; CLOSED does nothing more."""
@@ -227,7 +224,7 @@ class Session:
         pauses = utterance.settings.pauses or self._pauses
         pause_s = pauses.after(sentence.boundary)
         spoken = (utterance.id, sentence, utterance.settings, utterance.language, pause_s)
-        work = Work(*spoken, admitted=utterance.continued)
+        work = Work(*spoken, begun=utterance.continued or utterance.started)
         utterance.outstanding += 1
         self._handed_out.append((work, utterance))
         return work
@@ -235,7 +232,7 @@ class Session:
     @property
     def coming(self) -> int:
         """Characters that will be handed out later; for text that is being written, a guess."""
-        return self._lineup.waiting + (_COMING if self._writing.current is not None else 0)
+        return self._lineup.waiting + self._writing.coming
 
     def withdrawn(self) -> list[Work]:
         """Work that was handed out and is not wanted any more, since the last call."""

@@ -13,6 +13,9 @@ from speakahead.session.record import UtteranceRecord
 from speakahead.session.utterance import Utterance
 from speakahead.text.chunker import IncrementalSentenceChunker
 
+_LEAST_COMING = 100
+"""Characters that are expected of an utterance while it is being written: a sentence or two."""
+
 
 class Writing:
     """The text side of a session.
@@ -39,7 +42,18 @@ class Writing:
         self._limits = limits
         self._name = name
         self._counter = 0
+        self._usual_length = 0.0  # of utterances that were written; the last ones count most
         self._refused: Append | None = None  # the first delta of an utterance that is dropped
+
+    @property
+    def coming(self) -> int:
+        """Characters that are expected of the text that is being written; a guess by those before.
+
+        What is expected, the machine keeps free.
+        """
+        if self.current is None:
+            return 0
+        return max(_LEAST_COMING, round(self._usual_length) - self.current.length)
 
     def configure(self, settings: VoiceSettings) -> None:
         """Change the defaults.
@@ -105,6 +119,7 @@ class Writing:
         """The utterance that is being written is complete."""
         self._refused = None
         if self.current is not None:
+            self._usual_length += (self.current.length - self._usual_length) / 2
             self._lineup.end(self.current)
             self.current = None
 
