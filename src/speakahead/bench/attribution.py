@@ -1,8 +1,8 @@
 """Where the time goes: every stage between a question and the first sound that is heard.
 
 A scripted model writes a reply, word by word; a client sends it over a real WebSocket to the real
-door and plays the answer. Model, client, door and engine run in one process, on one clock, and
-each stage is measured where it happens:
+door and plays the answer. Model, client, door and engine run in one process, and each stage is
+measured where it happens:
 
 ==================  ===========================================================================
 model_wait          the question is put, until the model writes its first word
@@ -16,13 +16,21 @@ decode              the frame to samples
 playback            until the first sample above -50 dBFS is played by an ideal loudspeaker
 ==================  ===========================================================================
 
-The stages must add up to what a second clock says of the whole, to 5 ms, in every trial.
+Whoever does the work of a stage times it; waits (network, queue, and that of the sound for the
+loudspeaker) run from one hand-over to the next. No reading is used twice and no stage is a
+remainder, so a wrong reading shows, and time that is in no stage, or in two. The whole is what an
+ear at the loudspeaker says, on a thread of its own; it knows when the question was put, and of no
+stage. In every trial the stages must add up to it, to 5 ms. One in ten (one at least) may be
+repeated, and is counted: on a shared machine the processor may be taken away between two readings.
+
+A sum cannot show where two stages meet: were both readings of a hand-over at the wrong place, the
+one stage would have the other's time. Frames are therefore known by what is in them.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -30,7 +38,7 @@ from typing import Any
 from speakahead.assets import Voices, locate
 from speakahead.bench.figures import MeasurementFailed, Spread
 from speakahead.bench.interruption import keep_speaking
-from speakahead.bench.traced import STAGES, Door, Script, Traced, open_rig
+from speakahead.bench.traced import STAGES, Door, Script, open_rig
 from speakahead.kokoro.engine import Engine
 from speakahead.kokoro.loading import load_engine
 from speakahead.scheduling.jobs import PhonemeSource
@@ -50,10 +58,10 @@ _SLACK_S = 0.001
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One reply; milliseconds.
+    """One reply; milliseconds. ``background``: how many other sessions spoke at the same time.
 
-    ``whole_ms`` is the time from the question to the first sound heard, by a clock of its own;
-    ``unaccounted_ms`` is what the stages leave of it.
+    ``whole_ms`` is the time from the question to the first sound heard, as the ear says;
+    ``unaccounted_ms`` is what the stages leave of it, negative where they claim more than it.
     """
 
     background: int
@@ -64,15 +72,17 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """All trials; ``background`` is how many other sessions spoke at the same time."""
+    """All trials, and how many were repeated because their stages did not add up."""
 
     trials: list[Trial]
     script: Script
+    repeated: int = 0
 
     def as_dict(self) -> dict[str, Any]:
         return {
             "script": asdict(self.script),
             "tolerance_ms": TOLERANCE_MS,
+            "repeated": self.repeated,
             "summary": {
                 str(background): {
                     "trials": len(trials),
@@ -106,7 +116,7 @@ class Report:
         most = max(abs(trial.unaccounted_ms) for trial in self.trials)
         lines.append(
             f"{len(self.trials)} trials: the stages add up to the whole to {most:.2f} ms "
-            f"(wanted: {TOLERANCE_MS:g} ms)"
+            f"(wanted: {TOLERANCE_MS:g} ms); {self.repeated} that did not were repeated"
         )
         return "\n".join(lines)
 
@@ -176,43 +186,54 @@ async def measure(
     """Measure with any engine, which is warm; see ``run``.
 
     Raises:
-        MeasurementFailed: the stages of a trial do not add up, or one was not seen.
+        MeasurementFailed: the stages of more than one trial, and than one in ten, do not add up, or
+            one was not seen.
     """
     done: list[Trial] = []
+    repeated, most = 0, max(1, trials * len(background) // 10)
     async with open_rig(engine, text, voices, door) as rig:
         for others in background:
             speaking = [asyncio.create_task(keep_speaking(rig.backend, n)) for n in range(others)]
             try:
                 await rig.trial("warm-up", replies[0], script)
-                for number in range(trials):
-                    name = f"trial-{others}-{number}"
-                    reply = replies[number % len(replies)]
-                    done.append(checked(others, await rig.trial(name, reply, script)))
+                number = 0
+                while number < trials:
+                    name = f"trial-{others}-{number}-{repeated}"
+                    traced = await rig.trial(name, replies[number % len(replies)], script)
+                    try:
+                        done.append(checked(others, traced.stages, traced.whole_s))
+                    except MeasurementFailed:
+                        repeated += 1
+                        if repeated > most:
+                            raise
+                        continue
+                    number += 1
                     progress(len(done) / (trials * len(background)))
             finally:
                 for task in speaking:
                     task.cancel()
                 await asyncio.gather(*speaking, return_exceptions=True)
-    return Report(done, script)
+    return Report(done, script, repeated)
 
 
-def checked(background: int, traced: Traced) -> Trial:
-    """A trial, if its stages add up.
+def checked(background: int, stages: Mapping[str, float], whole_s: float) -> Trial:
+    """A trial, if its stages, in seconds, add up to the whole.
 
     Raises:
         MeasurementFailed: they do not, or one of them ends before it begins.
     """
-    for stage, seconds in traced.stages.items():
-        if seconds < -_SLACK_S:
-            raise MeasurementFailed(f"A stage ended before it began: {stage}.")
-    unaccounted_ms = (traced.whole_s - sum(traced.stages.values())) * 1000
+    unaccounted_ms = (whole_s - sum(stages.values())) * 1000
     if abs(unaccounted_ms) > TOLERANCE_MS:
         raise MeasurementFailed(
-            f"The stages of a trial leave {unaccounted_ms:.1f} ms of the whole unaccounted for."
+            f"The stages of a trial do not add up: {unaccounted_ms:.1f} ms of the whole are "
+            "unaccounted for."
         )
+    for stage, seconds in stages.items():
+        if seconds < -_SLACK_S:
+            raise MeasurementFailed(f"A stage ended before it began: {stage}.")
     return Trial(
         background,
-        {stage: round(seconds * 1000, 3) for stage, seconds in traced.stages.items()},
-        round(traced.whole_s * 1000, 3),
+        {stage: round(seconds * 1000, 3) for stage, seconds in stages.items()},
+        round(whole_s * 1000, 3),
         round(unaccounted_ms, 3),
     )

@@ -1,6 +1,8 @@
-"""Stamps on the way from text to sound: thin wrappers that note when something began and ended.
+"""Readings on the way from text to sound: thin wrappers that note how long and when.
 
-All stamps are of ``time.monotonic``, which threads of one process share.
+Work is timed by a stopwatch of its own. Stamps, which are of ``time.monotonic``, are for the waits
+between two pieces of work. Nothing is read once and used for both: two stages that shared a reading
+would add up to the same sum if it were wrong.
 """
 
 from __future__ import annotations
@@ -9,16 +11,21 @@ import asyncio
 import threading
 import time
 from collections.abc import Awaitable, Callable, MutableMapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from speakahead.assets import Voices
+from speakahead.backends.local import LocalBackend, LocalStream
 from speakahead.backends.observation import Observer, UtteranceRecord
 from speakahead.bench.figures import MeasurementFailed
 from speakahead.kokoro.engine import Engine, Plan, Window
 from speakahead.scheduling.jobs import PhonemeSource
+from speakahead.scheduling.scheduler import Scheduler
+from speakahead.session.events import Audio, Event, VoiceSettings
 from speakahead.text.phonemes import Phonemes
 from speakahead.text.pronunciations import Pronunciation
 
@@ -30,14 +37,44 @@ type Application = Callable[[Message, Receive, Send], Awaitable[None]]
 clock = time.monotonic
 
 
+class Stopwatch:
+    """Times a block of code: ``seconds``, once it has ended."""
+
+    seconds = 0.0
+
+    def __enter__(self) -> Self:
+        self._began = time.perf_counter()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.seconds = time.perf_counter() - self._began
+
+
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A piece of work: what it was about, when it began and ended, and what it gave."""
+    """A piece of work.
+
+    Attributes:
+        about: what it was about.
+        began: stamp for the wait before it.
+        ended: stamp for the wait after it.
+        took_s: seconds that it took, by a stopwatch.
+        result: what it gave.
+    """
 
     about: Any
     began: float
     ended: float
+    took_s: float
     result: Any
+
+
+def _noted[R](calls: list[Call], about: Any, work: Callable[[], R]) -> R:
+    began = clock()
+    with Stopwatch() as watch:
+        result = work()
+    calls.append(Call(about, began, clock(), watch.seconds, result))
+    return result
 
 
 class StampedText:
@@ -55,10 +92,11 @@ class StampedText:
         pronunciations: Sequence[Pronunciation] = (),
     ) -> list[Phonemes]:
         """See ``PhonemeSource``."""
-        began = clock()
-        result = self._text.phonemes(text, start, language, pronunciations)
-        self.calls.append(Call(text, began, clock(), result))
-        return result
+        return _noted(
+            self.calls,
+            text,
+            lambda: self._text.phonemes(text, start, language, pronunciations),
+        )
 
 
 class StampedEngine[P: Plan]:
@@ -81,18 +119,16 @@ class StampedEngine[P: Plan]:
     def plan(self, phonemes: Phonemes, voice: str, speed: float, ahead_s: float = 0.0) -> P:
         """See ``Engine``."""
         with self._working:
-            began = clock()
-            plan = self._engine.plan(phonemes, voice, speed, ahead_s)
-            self.plans.append(Call(phonemes, began, clock(), plan))
-        return plan
+            return _noted(
+                self.plans,
+                phonemes,
+                lambda: self._engine.plan(phonemes, voice, speed, ahead_s),
+            )
 
     def decode(self, plan: P, window: Window) -> NDArray[np.float32]:
         """See ``Engine``."""
         with self._working:
-            began = clock()
-            samples = self._engine.decode(plan, window)
-            self.windows.append(Call(plan, began, clock(), samples))
-        return samples
+            return _noted(self.windows, plan, lambda: self._engine.decode(plan, window))
 
     def wait(self) -> None:
         """Block until the call that is under way, if any, has ended."""
@@ -116,18 +152,76 @@ def call_about(calls: Sequence[Call], about: Any, what: str) -> Call:
     raise MeasurementFailed(f"A stage was not seen: {what}.")
 
 
+class StampedBackend(LocalBackend):
+    """A back end that notes in ``taken`` when the first sound of each utterance was taken."""
+
+    taken: dict[str, float]
+
+    def __init__(self, scheduler: Scheduler[Any], voices: Voices) -> None:
+        super().__init__(scheduler, voices)
+        self.taken = {}
+
+    def open(
+        self,
+        settings: VoiceSettings | None = None,
+        *,
+        ahead_s: float | None = None,
+        name: str = "utterance",
+    ) -> LocalStream:
+        """See ``LocalBackend``."""
+        stream = super().open(settings, ahead_s=ahead_s, name=name)
+        return _StampedStream(stream, self.taken)  # type: ignore[return-value]
+
+
+class _StampedStream(AbstractAsyncContextManager[Any]):
+    """Stands in for a stream."""
+
+    def __init__(self, stream: LocalStream, taken: dict[str, float]) -> None:
+        self._stream = stream
+        self._taken = taken
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Event:
+        event = await anext(self._stream)
+        if isinstance(event, Audio):
+            self._taken.setdefault(event.utterance, clock())
+        return event
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._stream.aclose()
+
+
+class Passage(NamedTuple):
+    """A message at the tap: a stamp that ends the stage before, and one that begins the next."""
+
+    message: str | bytes
+    came_at: float
+    went_at: float
+
+    @classmethod
+    def of(cls, message: Message) -> Passage:
+        """The passage of a message of a WebSocket, now."""
+        text = message.get("text")
+        return cls(message["bytes"] if text is None else text, clock(), clock())
+
+
 class Tap:
     """An ASGI application that notes what passes through a WebSocket.
 
     Attributes:
-        arrivals: when the application was given each message of the client.
-        departures: when it gave out each binary message.
+        arrivals: messages of the client, as the application is given them.
+        departures: messages that it gives out.
     """
 
     def __init__(self, application: Application) -> None:
         self._application = application
-        self.arrivals: list[float] = []
-        self.departures: list[float] = []
+        self.arrivals: list[Passage] = []
+        self.departures: list[Passage] = []
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         if scope["type"] != "websocket":
@@ -137,12 +231,12 @@ class Tap:
         async def tapped_receive() -> Message:
             message = await receive()
             if message["type"] == "websocket.receive":
-                self.arrivals.append(clock())
+                self.arrivals.append(Passage.of(message))
             return message
 
         async def tapped_send(message: Message) -> None:
-            if message["type"] == "websocket.send" and message.get("bytes") is not None:
-                self.departures.append(clock())
+            if message["type"] == "websocket.send":
+                self.departures.append(Passage.of(message))
             await send(message)
 
         await self._application(scope, tapped_receive, tapped_send)

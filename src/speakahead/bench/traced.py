@@ -1,4 +1,4 @@
-"""A question and its answer, through every stage, with a stamp wherever one ends.
+"""A question and its answer, through every stage, each of them measured for itself.
 
 Model, client, door and engine run in one process. See :mod:`speakahead.bench.attribution`.
 """
@@ -8,9 +8,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
-import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import uvicorn
@@ -19,8 +18,18 @@ from websockets.asyncio.client import ClientConnection, connect
 from speakahead.assets import Voices
 from speakahead.backends.local import LocalBackend
 from speakahead.bench.figures import MeasurementFailed
-from speakahead.bench.player import Player
-from speakahead.bench.stamps import Records, StampedEngine, StampedText, Tap, call_about, clock
+from speakahead.bench.player import Ear, Player
+from speakahead.bench.stamps import (
+    Passage,
+    Records,
+    StampedBackend,
+    StampedEngine,
+    StampedText,
+    Stopwatch,
+    Tap,
+    call_about,
+    clock,
+)
 from speakahead.errors import SpeakaheadError
 from speakahead.kokoro.engine import Engine
 from speakahead.protocol.client import V2Client
@@ -58,10 +67,54 @@ class Script:
 
 @dataclass(frozen=True, slots=True)
 class Traced:
-    """One answer in seconds: each of ``STAGES``, and the whole by a clock of its own."""
+    """One answer: what was read where, in seconds.
 
-    stages: dict[str, float]
+    Names with ``_s`` are of stopwatches, but for ``lead_s``, which is of samples that were counted;
+    names with ``_at`` are stamps. Each is used once, so that no stage can make up for what is wrong
+    with another one; ``whole_s`` is by an ear that knows of no stage.
+    """
+
     whole_s: float
+    model_wait_s: float
+    sentence_s: float
+    word_sent_at: float
+    word_came_at: float
+    word_given_at: float
+    text_began_at: float
+    text_s: float
+    prosody_s: float
+    prosody_ended_at: float
+    window_began_at: float
+    window_s: float
+    window_ended_at: float
+    sound_offered_at: float
+    sound_taken_at: float
+    frame_ended_at: float
+    frame_sent_at: float
+    frame_came_at: float
+    decode_s: float
+    pushed_at: float
+    played_at: float
+    lead_s: float
+
+    @property
+    def stages(self) -> dict[str, float]:
+        """Seconds of each of ``STAGES``; nothing of it is a remainder."""
+        to_engine = self.text_began_at - self.word_given_at
+        to_window = self.window_began_at - self.prosody_ended_at
+        to_door = self.sound_offered_at - self.window_ended_at
+        there, back = self.word_came_at - self.word_sent_at, self.frame_came_at - self.frame_sent_at
+        return {
+            "model_wait": self.model_wait_s,
+            "sentence": self.sentence_s,
+            "network": there + back,
+            "queue": to_engine + to_window + to_door,
+            "phonemes": self.text_s + self.prosody_s,
+            "first_window": self.window_s,
+            "encoding": self.frame_ended_at - self.sound_taken_at,
+            "decode": self.decode_s,
+            "playback": self.played_at - self.pushed_at + self.lead_s,
+        }
 
 
 @contextlib.asynccontextmanager
@@ -72,7 +125,7 @@ async def open_rig(
     stamped_engine, stamped_text = StampedEngine(engine), StampedText(text)
     # Nobody is refused: waiting for admission is a part of the queue.
     scheduler: Scheduler[Any] = Scheduler(stamped_engine, stamped_text, patience_s=None)
-    backend = LocalBackend(scheduler, voices)
+    backend = StampedBackend(scheduler, voices)
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -99,24 +152,26 @@ async def open_rig(
 
 @dataclass(slots=True)
 class _Written:
-    """When the model wrote what."""
+    """What the model wrote: two stopwatches, and the frame that completes the first sentence."""
 
-    first_at: float = 0.0
+    model_wait: Stopwatch = field(default_factory=Stopwatch)
+    sentence: Stopwatch = field(default_factory=Stopwatch)
+    frame: str = ""
     sent_at: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class _Heard:
-    """The first piece of sound at the client: when it came, was decoded, and was heard."""
+@dataclass(slots=True)
+class _Received:
+    """The first frame of sound at the client: when it came, and what its decoding took."""
 
-    received_at: float
-    decoded_at: float
-    heard_at: float
+    frame: str | bytes = b""
+    came_at: float = 0.0
+    decode_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Rig:
-    backend: LocalBackend
+    backend: StampedBackend
     text: StampedText
     engine: StampedEngine[Any]
     tap: Tap
@@ -147,6 +202,7 @@ class Rig:
         self, socket_: ClientConnection, name: str, reply: str, script: Script
     ) -> Traced:
         self.tap.forget()
+        self.backend.taken.clear()
         for calls in (self.text.calls, self.engine.plans, self.engine.windows):
             calls.clear()
         protocol = V2Client()
@@ -157,63 +213,75 @@ class Rig:
         greetings = len(self.tap.arrivals)
 
         requests, completing, sentence = _written(reply, name)
-        player, written = Player(), _Written()
-        second_clock = time.perf_counter()
-        asked_at = clock()
-        async with asyncio.TaskGroup() as group:
-            playing = group.create_task(player.run())
-            group.create_task(_write(socket_, protocol, requests, completing, script, written))
-            listening = group.create_task(_listen(socket_, protocol, player))
-            await playing
-        received_at, decoded_at = listening.result()
-        assert player.heard_at is not None
-        heard = _Heard(received_at, decoded_at, player.heard_at)
-        # The second clock's reading now, less the time since the sound was heard.
-        whole_s = time.perf_counter() - second_clock - (clock() - player.heard_at)
+        written, received = _Written(), _Received()
+        ear = Ear()
+        player = Player(ear)
+        try:
+            async with asyncio.TaskGroup() as group:
+                playing = group.create_task(asyncio.to_thread(player.run))
+                listening = group.create_task(_listen(socket_, protocol, player, received))
+                group.create_task(
+                    _write(ear.ask, socket_, protocol, requests, completing, script, written)
+                )
+                await playing
+                listening.cancel()
+        finally:
+            player.stop()
 
         for frame in (*protocol.encode(Cancel(name, 0.0)), *protocol.encode(Close())):
             await socket_.send(frame)
-        taken_at = (await self.records.of(name)).first_sent_at
-        if taken_at is None:
-            raise MeasurementFailed("A stage was not seen: the first sound was never sent.")
+        offered_at = (await self.records.of(name)).first_sent_at
         # The window that was under way is of no use any more, but is decoded to its end; the next
         # trial is not to wait for it.
         await asyncio.to_thread(self.engine.wait)
-        arrived_at = self.tap.arrivals[greetings + completing]
-        stages = self._stages(sentence, asked_at, written, arrived_at, taken_at, heard)
-        return Traced(stages, whole_s)
-
-    def _stages(
-        self,
-        sentence: str,
-        asked_at: float,
-        written: _Written,
-        arrived_at: float,
-        taken_at: float,
-        heard: _Heard,
-    ) -> dict[str, float]:
-        """Seconds of each stage."""
         text = next((c for c in self.text.calls if c.about == sentence), None)
         if text is None:
             raise MeasurementFailed("A stage was not seen: phonemes.")
         plan = call_about(self.engine.plans, text.result[0], "prosody")
         window = call_about(self.engine.windows, plan.result, "first window")
-        departed_at = next((at for at in self.tap.departures if at >= taken_at), None)
-        if departed_at is None:
+        word = _passage(self.tap.arrivals[greetings + completing :], written.frame)
+        sound = _passage(self.tap.departures, received.frame)
+        taken_at = self.backend.taken.get(name)
+        if ear.whole_s is None or player.pushed_at is None or player.played_at is None:
+            raise MeasurementFailed("A stage was not seen: playback.")
+        if offered_at is None or taken_at is None:
             raise MeasurementFailed("A stage was not seen: encoding.")
-        return {
-            "model_wait": written.first_at - asked_at,
-            "sentence": written.sent_at - written.first_at,
-            "network": arrived_at - written.sent_at + heard.received_at - departed_at,
-            "queue": (
-                text.began - arrived_at + window.began - plan.ended + taken_at - window.ended
-            ),
-            "phonemes": plan.ended - text.began,
-            "first_window": window.ended - window.began,
-            "encoding": departed_at - taken_at,
-            "decode": heard.decoded_at - heard.received_at,
-            "playback": heard.heard_at - heard.decoded_at,
-        }
+        return Traced(
+            whole_s=ear.whole_s,
+            model_wait_s=written.model_wait.seconds,
+            sentence_s=written.sentence.seconds,
+            word_sent_at=written.sent_at,
+            word_came_at=word.came_at,
+            word_given_at=word.went_at,
+            text_began_at=text.began,
+            text_s=text.took_s,
+            prosody_s=plan.took_s,
+            prosody_ended_at=plan.ended,
+            window_began_at=window.began,
+            window_s=window.took_s,
+            window_ended_at=window.ended,
+            sound_offered_at=offered_at,
+            sound_taken_at=taken_at,
+            frame_ended_at=sound.came_at,
+            frame_sent_at=sound.went_at,
+            frame_came_at=received.came_at,
+            decode_s=received.decode_s,
+            pushed_at=player.pushed_at,
+            played_at=player.played_at,
+            lead_s=player.lead_s,
+        )
+
+
+def _passage(passages: Sequence[Passage], message: str | bytes) -> Passage:
+    """The passage of this very frame.
+
+    Raises:
+        MeasurementFailed: it has not passed.
+    """
+    for passage in passages:
+        if passage.message == message:
+            return passage
+    raise MeasurementFailed("A stage was not seen: network.")
 
 
 def _leaves(group: ExceptionGroup[SpeakaheadError]) -> Iterator[SpeakaheadError]:
@@ -237,6 +305,7 @@ def _written(reply: str, name: str) -> tuple[list[Request], int, str]:
 
 
 async def _write(
+    ask: Callable[[], None],
     socket_: ClientConnection,
     protocol: V2Client,
     requests: Sequence[Request],
@@ -244,45 +313,47 @@ async def _write(
     script: Script,
     written: _Written,
 ) -> None:
-    asked_at = clock()
-    for number, request in enumerate(requests):
+    """Put the question, and be the model that answers."""
+
+    async def wait(number: int) -> None:
         due = asked_at + script.wait_s + number / script.words_per_second
         await asyncio.sleep(max(0.0, due - clock()))
-        if number == 0:
-            written.first_at = clock()
+
+    async def send(number: int) -> None:
+        (frame,) = protocol.encode(requests[number])
         if number == completing:
-            written.sent_at = clock()
-        for frame in protocol.encode(request):
-            await socket_.send(frame)
+            written.frame, written.sent_at = frame, clock()
+        await socket_.send(frame)
+
+    ask()
+    with written.model_wait:
+        asked_at = clock()
+        await wait(0)
+    with written.sentence:
+        for number in range(completing):
+            await send(number)
+            await wait(number + 1)
+    await send(completing)
+    for number in range(completing + 1, len(requests)):
+        await wait(number)
+        await send(number)
 
 
 async def _listen(
-    socket_: ClientConnection, protocol: V2Client, player: Player
-) -> tuple[float, float]:
-    """Give the player what comes until something was heard; when the first sound came and was
-    decoded."""
-    first: tuple[float, float] | None = None
-    hearing = asyncio.create_task(player.heard.wait())
-    receiving = asyncio.create_task(socket_.recv())
-    try:
-        while not player.heard.is_set():
-            await asyncio.wait({receiving, hearing}, return_when=asyncio.FIRST_COMPLETED)
-            if not receiving.done():
-                break
-            frame = receiving.result()
-            received_at = clock()
+    socket_: ClientConnection, protocol: V2Client, player: Player, received: _Received
+) -> None:
+    """Give the player what comes, until cancelled."""
+    while True:
+        frame = await socket_.recv()
+        came_at = clock()
+        with Stopwatch() as decoding:
             protocol.receive(frame)
-            while (event := protocol.next_event()) is not None:
-                if isinstance(event, Failed):
-                    raise MeasurementFailed(f"A reply could not be spoken: {event.error.code}.")
-                if isinstance(event, Audio):
-                    first = first or (received_at, clock())
-                    player.push(event.samples)
-            receiving = asyncio.create_task(socket_.recv())
-    finally:
-        for task in (hearing, receiving):
-            task.cancel()
-        await asyncio.gather(hearing, receiving, return_exceptions=True)
-    if first is None:
-        raise MeasurementFailed("A reply was not heard.")
-    return first
+            events = list(iter(protocol.next_event, None))
+        for event in events:
+            if isinstance(event, Failed):
+                raise MeasurementFailed(f"A reply could not be spoken: {event.error.code}.")
+            if isinstance(event, Audio):
+                player.push(event.samples)
+                if not received.frame:
+                    received.frame = frame
+                    received.came_at, received.decode_s = came_at, decoding.seconds
