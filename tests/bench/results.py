@@ -29,12 +29,19 @@ def load(sessions: int, scheduler: str, p95: float) -> dict[str, Any]:
     return {
         "sessions": sessions,
         "scheduler": scheduler,
-        "first_sound_ms": {"p50": p95 / 1.5, "p95": p95},
+        "first_sound_ms": {"p50": p95 / 1.5, "p95": p95, "n": 3},
         "first_sounds_ms": [p95 / 2, p95 / 1.5, p95],
+        "served": 3,
+        "asked": 4,
         "on_time_share": 0.9,
+        "frames": 200,
         "late_share": 0.01,
         "refused": 1,
+        "broken_off": 0,
+        "errors": 0,
         "cost": 0.4,
+        "seconds": 20,
+        "server": {"patience_s": 5.0, "workers": 1, "threads": 2},
     }
 
 
@@ -85,8 +92,15 @@ RESULTS: dict[str, dict[str, Any]] = {
             {
                 "speed": speed,
                 "sessions": 2,
+                "at_least": False,
                 "points": [
-                    {"sessions": n, "p50_ms": 150.0 * n, "p95_ms": 190.0 * n, "on_time": on_time}
+                    {
+                        "sessions": n,
+                        "served": 280,
+                        "p50_ms": 150.0 * n,
+                        "p95_ms": 190.0 * n,
+                        "on_time": on_time,
+                    }
                     for n, on_time in ((1, 1.0), (2, 0.97), (3, 0.8))
                 ],
                 "needs": [{"conversations": 10_000, "even": 5_000, "random": 9_000}],
@@ -94,15 +108,19 @@ RESULTS: dict[str, dict[str, Any]] = {
             for speed in (1.0, 2.0)
         ],
         "checks": [
-            {"sessions": n, "measured": {"p50_ms": 160.0 * n, "p95_ms": 200.0 * n, "on_time": 0.98}}
+            {
+                "sessions": n,
+                "turns": {"measured": {"served": 5 * n, "asked": 6 * n}},
+                "measured": {"p50_ms": 160.0 * n, "p95_ms": 200.0 * n, "on_time": 0.98},
+            }
             for n in (1, 2)
         ],
     },
     "growth": {
         "lengths": [
-            {"sentences": 1, "first_sound_ms": 150.0, "memory_mb": 700.0, "sentence_ms": 600.0},
-            {"sentences": 5, "first_sound_ms": 155.0, "memory_mb": 705.0, "sentence_ms": 590.0},
-            {"sentences": 500, "first_sound_ms": 160.0, "memory_mb": 706.0},
+            {"sentences": 1, "first_sound_ms": 150.0, "memory_mb": 500.0, "sentence_ms": 600.0},
+            {"sentences": 5, "first_sound_ms": 155.0, "memory_mb": 505.0, "sentence_ms": 590.0},
+            {"sentences": 500, "first_sound_ms": 160.0, "memory_mb": 506.0},
         ],
         "probes": [
             {"age_sentences": age, "first_sound_ms": spread(140.0)} for age in (0, 6, 12, 18)
@@ -110,13 +128,22 @@ RESULTS: dict[str, dict[str, Any]] = {
         "length_ratio": 1.03,
         "age_ratio": 1.0,
         "memory_growth": 0.01,
+        "warm_memory_mb": 500.0,
     },
     "latency": {
         "sentences": [
-            {"audio_s": s, "first_sound_ms": 150.0, "peer_first_audio_ms": 150.0 * r, "ratio": r}
-            for s, r in ((1.5, 4.0), (4.0, 10.0), (13.0, 30.0))
+            {
+                "audio_s": s,
+                "first_sound_ms": 150.0,
+                "peer_first_audio_ms": 150.0 * r,
+                "ratio": r,
+                "rtf": 0.4,
+                "peer_rtf": 0.35,
+            }
+            for s, r in ((1.5, 5.0), (4.0, 9.0), (13.0, 14.0))
         ],
         "windows": 200,
         "late_windows": 0,
+        "min_slack_ms": 29.0,
     },
 }

@@ -8,12 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from speakahead.bench import fleet
+from speakahead.bench import claims, fleet
 from speakahead.bench.conversations import Costs, Rules, SentenceCost, WindowCost, simulate
 from speakahead.bench.figures import MeasurementFailed, complete
 from speakahead.bench.fleet import Point, extrapolate, measure_costs
 from speakahead.bench.load import SENTENCES
-from speakahead.kokoro import windowed
 from speakahead.scheduling import scheduler
 from speakahead.server.settings import ServerSettings
 from tests.server.rig import Engine, Text
@@ -31,7 +30,6 @@ def costs(rtf: float = 0.3, start_s: float = 0.05) -> Costs:
 def test_the_rules_are_those_of_the_scheduler_and_the_server() -> None:
     rules = Rules()
     assert rules.recheck_s == scheduler._RECHECK_S
-    assert rules.comfortable_s == windowed._COMFORTABLE_S
     assert rules.ahead_s == ServerSettings().ahead_s
     patience = inspect.signature(scheduler.Scheduler).parameters["patience_s"]
     assert rules.patience_s == patience.default
@@ -75,10 +73,13 @@ def load_of(sessions: int, **figures: object) -> dict[str, object]:
         "scheduler": "deadline",
         "first_sound_ms": {"p50": 170.0, "p95": 200.0},
         "first_sounds_ms": [170.0, 200.0],
+        "served": 2,
+        "asked": 2,
         "on_time_share": 1.0,
         "late_share": 0.0,
         "refused": 0,
         "cost": costs().cost,
+        "server": {"patience_s": 5.0, "workers": 1, "threads": 2},
         **figures,
     }
 
@@ -97,7 +98,13 @@ def test_what_many_conversations_need() -> None:
     assert small.even == -(-10_000 // held)
     assert large.even == -(-1_000_000 // held)
     assert large.random > large.even
+    assert not instance.at_least
+    for point in instance.points:
+        assert 0 < point.served <= point.asked
     (check,) = result["checks"]
+    assert check["turns"]["measured"] == {"served": 2, "asked": 2}
+    assert 0 < check["turns"]["simulated"]["served"] <= check["turns"]["simulated"]["asked"]
+    assert "2/2" in report.table()
     assert check["error"]["p50_ms"] == pytest.approx(check["simulated"]["p50_ms"] - 170, abs=0.01)
     assert "10,000 conversations" in report.table()
 
@@ -114,6 +121,61 @@ def test_without_a_load_it_fails() -> None:
         extrapolate(costs(), [{"scheduler": "fifo"}])
 
 
+@pytest.mark.parametrize(
+    ("loads", "message"),
+    [
+        ([{"server": {"patience_s": 5.0, "workers": 2, "threads": 1}}], "several workers"),
+        ([{}, {"server": {"patience_s": 1.0, "workers": 1, "threads": 2}}], "unlike patience"),
+    ],
+)
+def test_loads_that_cannot_be_simulated(loads: list[dict[str, object]], message: str) -> None:
+    with pytest.raises(MeasurementFailed, match=message):
+        extrapolate(costs(), [load_of(1, **each) for each in loads], seconds=100)
+
+
+def test_loads_of_which_the_server_is_not_known() -> None:
+    load = load_of(1)
+    del load["server"]
+    with pytest.raises(MeasurementFailed, match="how the server was set"):
+        extrapolate(costs(), [load], seconds=100)
+
+
+def test_the_patience_that_was_measured_is_simulated(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fleet, "SPEEDS", (1.0,))
+    loads = [
+        load_of(12, server={"patience_s": patience, "workers": 1, "threads": 2})
+        for patience in (0.0, 5.0)
+    ]
+    hasty, patient = (extrapolate(costs(), [load], seconds=300) for load in loads)
+    shares = [r.checks[0].simulated["refused_share"] for r in (hasty, patient)]
+    assert shares[0] > 1.2 * shares[1] > 0
+    assert (hasty.patience_s, patient.patience_s) == (0.0, 5.0)
+    assert [p.p95_ms for p in hasty.instances[0].points] != [
+        p.p95_ms for p in patient.instances[0].points
+    ]
+
+
+def test_an_instance_that_holds_more_than_are_looked_at_holds_at_least_so_many(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(fleet, "_MOST_SESSIONS", 4)
+    fast = costs(rtf=0.001, start_s=0.001)
+    report = extrapolate(fast, [load_of(1, cost=fast.cost)], seconds=100)
+    assert report.instances[0].at_least
+    assert "holds at least 4 conversations" in report.table()
+    assert "10,000 conversations: at most " in report.table()
+    claim = claims.fleet(report.as_dict())[0]
+    assert claim.measured.startswith("at least 4: at most 2,500 instances for 10,000")
+
+
+def test_the_pause_after_a_sentence_is_no_frame() -> None:
+    """Sentences of one window: a turn of two to four has one to three frames after its first."""
+    window = (WindowCost(3.0, (0.3,)),)
+    each = SentenceCost(43, (0.05,), window, window)
+    outcome = simulate(Costs((each,) * len(SENTENCES)), 1, 300, random.Random(1))
+    assert len(outcome.first_sound_s) <= outcome.frames <= 3 * len(outcome.first_sound_s)
+
+
 def test_a_machine_that_holds_none_says_what_faster_ones_need() -> None:
     slow = costs(rtf=0.9, start_s=0.5)
     report = extrapolate(slow, [load_of(1, cost=slow.cost)], seconds=400)
@@ -127,7 +189,7 @@ def test_a_machine_that_holds_none_says_what_faster_ones_need() -> None:
 
 def test_a_router_at_random_needs_more_and_exactly_so() -> None:
     """Instances that hold one session well and none besides: alone with probability e^-m."""
-    points = [Point(1, 100, 100, 1.0, 0.0, 0.0), Point(2, 900, 900, 0.0, 0.0, 0.5)]
+    points = [Point(1, 9, 9, 100, 100, 1.0, 0.0, 0.0), Point(2, 9, 18, 900, 900, 0.0, 0.0, 0.5)]
     assert points[0].met
     assert fleet._random_need(1000, points) == pytest.approx(1000 / 0.051293, abs=1)
 

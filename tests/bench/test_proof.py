@@ -133,7 +133,20 @@ def test_a_claim_that_is_not_met_is_said_to_be_so(tmp_path: Path) -> None:
     done = proof.run(BENCH, tmp_path, sections=[canned(growth, result)])
     assert not done.failed
     assert "NOT MET  Memory" in done.table()
-    assert '<td class="no">not met</td>' in done.page_file.read_text()
+    assert done.table().count("NOT MET") == 1
+    text = done.page_file.read_text()
+    assert text.count('<td class="no">not met</td>') == 1
+    assert "Not met: 1 of 3 claims." in text
+    assert "Not met: 1 of 3 claims." in done.table()
+
+
+def test_a_p95_is_shown_with_how_many_values_it_is_of() -> None:
+    load, fleet = (
+        next(section for section in SECTIONS if section.name == name) for name in ("load", "fleet")
+    )
+    assert "A p95 is of 3 turns." in load.pictures(RESULTS["load"])[0].caption
+    (picture,) = fleet.pictures(RESULTS["fleet"])
+    assert picture.caption.endswith("a p95 is of 280 and of 5 to 10 turns heard.")
 
 
 def test_the_loads_of_a_file(tmp_path: Path) -> None:

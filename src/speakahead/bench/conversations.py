@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from speakahead.bench.load import pause_of, turn_of
+from speakahead.kokoro.pace import COMFORTABLE_S
 from speakahead.scheduling.admission import CAUTION, START_S, Demand, feasible
 from speakahead.scheduling.stream import ADMISSION_LEAD_S, PROSODY_LEAD_S, SECONDS_A_CHARACTER
 from speakahead.session.events import Pauses
@@ -97,14 +98,14 @@ class Rules:
     caution: float = CAUTION
     patience_s: float = 5.0
     ahead_s: float = 5.0
-    comfortable_s: float = 0.8
+    comfortable_s: float = COMFORTABLE_S
     recheck_s: float = 0.05
     way_s: float = 0.005
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What the listeners heard, counted as in ``load.Tally``."""
+    """What the listeners heard, counted as in ``load.Tally``: pauses are no frames."""
 
     first_sound_s: tuple[float, ...]
     frames: int
@@ -214,7 +215,8 @@ class _Instance:
         """As ``Scheduler`` does, beside the others that are admitted."""
         rules = self._rules
         mine = Demand(rules.lead_s, listener.demand(now).remaining_s + rules.start_s)
-        if not others or feasible([*others, mine], cost=rules.caution * self._cost):
+        theirs = [demand.by_window() for demand in others]
+        if not others or feasible([*theirs, mine], cost=rules.caution * self._cost):
             listener.admitted = True
             return True
         if now - listener.asked_at >= rules.patience_s:
@@ -227,20 +229,20 @@ class _Instance:
         """Do a listener's next step; the seconds that it takes."""
         sentence = listener.queue[0]
         if sentence.windows is None:
-            ahead_s = listener.plays_until - now
             cost = sentence.cost
+            spent = self._rng.choice(cost.starts_s)
+            ahead_s = listener.plays_until - now - spent
             layout = cost.opening if ahead_s < self._rules.comfortable_s else cost.following
             sentence.windows = deque(layout)
             sentence.remaining_s = sum(window.audio_s for window in layout)
-            return self._rng.choice(cost.starts_s)
+            return spent
         window = sentence.windows.popleft()
         spent = self._rng.choice(window.costs_s)
         sentence.remaining_s -= window.audio_s
         self._deliver(listener, window.audio_s, now + spent)
         if not sentence.windows:
             listener.queue.popleft()
-            listener.plays_until += self._pause_s
-            self._frames += 1
+            listener.plays_until += self._pause_s  # which is no frame: it costs nothing
             if not listener.queue:
                 listener.admitted = False
                 listener.next_turn = listener.plays_until + pause_of(listener.rng)

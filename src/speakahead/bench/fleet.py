@@ -3,7 +3,8 @@
 One instance is simulated as the scheduler works: steps of the engine (a sentence's prosody, one
 window) in the order of playback deadlines, admission by the same test, sessions that converse as in
 :mod:`speakahead.bench.load`. What each step costs is drawn from what it cost when it was measured,
-times the ratio of what sound costs a server under load to what it costs alone.
+times the ratio of what sound costs a server under load to what it costs alone. An utterance waits
+as long as it did on the measured servers, which have to have had one worker, as the simulated.
 
 The simulation is compared with measured loads of this machine before it says anything about more
 of them. ``on_time`` is the share of all turns, refused ones included, that are heard within 500 ms;
@@ -27,6 +28,7 @@ from speakahead.audio.pcm import SAMPLE_RATE
 from speakahead.bench.conversations import (
     Costs,
     Outcome,
+    Rules,
     SentenceCost,
     WindowCost,
     simulate,
@@ -57,9 +59,13 @@ _LEAST_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A measured load beside the same one simulated; an error is simulated less measured."""
+    """A measured load beside the same one simulated; an error is simulated less measured.
+
+    ``turns``: how many were heard, of those asked for, by ``measured`` and ``simulated``.
+    """
 
     sessions: int
+    turns: dict[str, dict[str, int]]
     measured: dict[str, float]
     simulated: dict[str, float]
     error: dict[str, float]
@@ -67,9 +73,11 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """An instance with so many sessions, simulated."""
+    """An instance with so many sessions, simulated: percentiles are of the turns ``served``."""
 
     sessions: int
+    served: int
+    asked: int
     p50_ms: float
     p95_ms: float
     on_time: float
@@ -103,12 +111,14 @@ class Instance:
         speed: 1 is this machine; others are assumed, not measured.
         points: by number of sessions.
         sessions: the most that it holds as wanted; 0: not even one.
+        at_least: it may hold more, which was not looked at: ``needs`` are upper bounds.
         needs: what that comes to; none where it holds none.
     """
 
     speed: float
     points: list[Point]
     sessions: int
+    at_least: bool
     needs: list[Need]
 
     def as_dict(self) -> dict[str, Any]:
@@ -123,11 +133,13 @@ class Report:
 
     Attributes:
         cost_ratio: what sound costs a server under load, by what it costs alone.
+        patience_s: how long an utterance waits before it is refused, measured and simulated.
         checks: the simulation beside the measured loads.
         instances: by their speed; the first is like this machine.
     """
 
     cost_ratio: float
+    patience_s: float
     checks: list[Check]
     instances: list[Instance]
 
@@ -140,30 +152,39 @@ class Report:
 
     def table(self) -> str:
         """The report for people."""
-        lines = ["simulated beside measured (this machine, deadline scheduler); ms, shares"]
+        lines = [
+            "simulated beside measured (this machine, deadline scheduler, refused after "
+            f"{self.patience_s:g} s); ms, shares"
+        ]
         lines += [
             f"{c.sessions:4} sessions: "
             + "; ".join(
                 f"{name} {c.simulated[name]:g} beside {c.measured[name]:g} ({c.error[name]:+g})"
                 for name in c.measured
             )
+            + "; turns heard "
+            + " beside ".join(
+                f"{c.turns[side]['served']}/{c.turns[side]['asked']}"
+                for side in ("simulated", "measured")
+            )
             for c in self.checks
         ]
-        lines.append("sessions  p50 ms  p95 ms  in 500 ms   late  refused")
+        lines.append("sessions  p50 ms  p95 ms  heard/asked  in 500 ms   late  refused")
         lines += [
-            f"{p.sessions:8}{p.p50_ms:8.0f}{p.p95_ms:8.0f}{p.on_time:11.1%}{p.late_share:7.1%}"
-            f"{p.refused_share:9.1%}"
+            f"{p.sessions:8}{p.p50_ms:8.0f}{p.p95_ms:8.0f}{f'{p.served}/{p.asked}':>13}"
+            f"{p.on_time:11.1%}{p.late_share:7.1%}{p.refused_share:9.1%}"
             for p in self.instances[0].points
         ]
         for each in self.instances:
             like = "like this machine" if each.speed == 1 else f"{each.speed:g} times as fast"
+            least, most = ("at least ", "at most ") if each.at_least else ("", "")
             lines.append(
-                f"An instance {like} holds {each.sessions} conversations with 95 % of first sounds "
-                "within 500 ms." + ("" if each.needs else " No number of them is enough.")
+                f"An instance {like} holds {least}{each.sessions} conversations with 95 % of first "
+                "sounds within 500 ms." + ("" if each.needs else " No number of them is enough.")
             )
             lines += [
-                f"  {n.conversations:,} conversations: {n.even:,} of them where the router spreads "
-                f"evenly, {n.random:,} where it does so at random."
+                f"  {n.conversations:,} conversations: {most}{n.even:,} of them where the router "
+                f"spreads evenly, {most}{n.random:,} where it does so at random."
                 for n in each.needs
             ]
         return "\n".join(lines)
@@ -256,32 +277,50 @@ def extrapolate(
     """Compare the simulation with measured loads, and say what many conversations need.
 
     Raises:
-        MeasurementFailed: there is no measured load of the deadline scheduler.
+        MeasurementFailed: there is no measured load of the deadline scheduler, or those that there
+            are cannot be simulated: more than one worker, or unlike patience.
     """
     loads = [load for load in measured if load["scheduler"] == "deadline"]
     if not loads:
         raise MeasurementFailed("The simulation needs measured loads of the deadline scheduler.")
+    rules = _rules(loads)
     ratio = float(np.median([load["cost"] for load in loads])) / costs.cost
     busy = costs.scaled(ratio)
-    checks = [_check(load, _outcome(busy, int(load["sessions"]), seconds)) for load in loads]
-    instances = [_instance(busy, speed, seconds, conversations) for speed in SPEEDS]
-    return Report(round(ratio, 3), checks, instances)
+    checks = [_check(load, _outcome(busy, int(load["sessions"]), seconds, rules)) for load in loads]
+    instances = [_instance(busy, speed, seconds, conversations, rules) for speed in SPEEDS]
+    return Report(round(ratio, 3), rules.patience_s, checks, instances)
 
 
-def _instance(costs: Costs, speed: float, seconds: float, conversations: Sequence[int]) -> Instance:
+def _rules(loads: Sequence[Mapping[str, Any]]) -> Rules:
+    """Those of the servers that were measured."""
+    if not all("server" in load for load in loads):
+        raise MeasurementFailed("The measured loads do not say how the server was set: measure.")
+    if any(load["server"]["workers"] != 1 for load in loads):
+        raise MeasurementFailed("Loads of a server with several workers cannot be simulated.")
+    patience, *others = {float(load["server"]["patience_s"]) for load in loads}
+    if others:
+        raise MeasurementFailed("The measured loads are of servers with unlike patience.")
+    return Rules(patience_s=patience)
+
+
+def _instance(
+    costs: Costs, speed: float, seconds: float, conversations: Sequence[int], rules: Rules
+) -> Instance:
     mine = costs.scaled(1 / speed)
     points: list[Point] = []
     while len(points) < _MOST_SESSIONS and (not points or points[-1].on_time > _HOPELESS):
         sessions = len(points) + 1
-        points.append(Point(sessions, **_figures(_outcome(mine, sessions, seconds))))
+        outcome = _outcome(mine, sessions, seconds, rules)
+        served = len(outcome.first_sound_s)
+        points.append(Point(sessions, served, outcome.asked, **_figures(outcome)))
     held = next((n for n, point in enumerate(points) if not point.met), len(points))
     needs = [Need(n, math.ceil(n / held), _random_need(n, points)) for n in conversations if held]
-    return Instance(speed, points, held, needs)
+    return Instance(speed, points, held, held == len(points), needs)
 
 
-def _outcome(costs: Costs, sessions: int, seconds: float) -> Outcome:
+def _outcome(costs: Costs, sessions: int, seconds: float, rules: Rules) -> Outcome:
     rng = random.Random(f"{_SEED} {sessions}")  # noqa: S311  # reproducible, not secret
-    return simulate(costs, sessions, max(_LEAST_S, seconds / sessions), rng)
+    return simulate(costs, sessions, max(_LEAST_S, seconds / sessions), rng, rules)
 
 
 def _figures(outcome: Outcome) -> dict[str, float]:
@@ -300,16 +339,19 @@ def _figures(outcome: Outcome) -> dict[str, float]:
 
 def _check(load: Mapping[str, Any], outcome: Outcome) -> Check:
     simulated = _figures(outcome)
-    asked = len(load["first_sounds_ms"]) + load["refused"]
+    turns = {
+        "measured": {"served": int(load["served"]), "asked": int(load["asked"])},
+        "simulated": {"served": len(outcome.first_sound_s), "asked": outcome.asked},
+    }
     measured = {
         "p50_ms": float(load["first_sound_ms"]["p50"]),
         "p95_ms": float(load["first_sound_ms"]["p95"]),
         "on_time": float(load["on_time_share"]),
         "late_share": float(load["late_share"]),
-        "refused_share": round(load["refused"] / max(1, asked), 4),
+        "refused_share": round(load["refused"] / max(1, load["asked"]), 4),
     }
     error = {name: round(simulated[name] - value, 4) for name, value in measured.items()}
-    return Check(int(load["sessions"]), measured, simulated, error)
+    return Check(int(load["sessions"]), turns, measured, simulated, error)
 
 
 def _random_need(conversations: int, points: Sequence[Point]) -> int:

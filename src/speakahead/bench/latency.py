@@ -1,7 +1,8 @@
 """Time to first sound, real-time factor and slack, against kokoro-onnx in the same process.
 
 Both sides get the same phonemes, the same int8 weights (ours: prepared from them) and the same
-voice; their runs alternate, and medians are reported. Needs the ``bench`` extra.
+voice; their runs alternate, who is first changes from one to the next, and medians are reported.
+Needs the ``bench`` extra.
 """
 
 from __future__ import annotations
@@ -11,8 +12,9 @@ import importlib.util
 import statistics
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
+from itertools import batched
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,7 @@ from numpy.typing import NDArray
 
 from speakahead.assets import ModelDirectory, Voices, locate
 from speakahead.audio.pcm import SAMPLE_RATE
+from speakahead.bench.figures import interleaved
 from speakahead.errors import ModelNotFound
 from speakahead.kokoro.engine import Engine
 from speakahead.kokoro.loading import load_engine
@@ -143,12 +146,7 @@ def run(
     front_end = FrontEnd()
     inputs = [_phonemes(front_end, sentence) for sentence in sentences]
     peer = _Peer(found, voices, inputs[0])
-    ours: list[list[Run]] = [[] for _ in inputs]
-    theirs: list[list[Run]] = [[] for _ in inputs]
-    for _ in range(repeats):
-        for number, phonemes in enumerate(inputs):
-            ours[number].append(render(engine, phonemes))
-            theirs[number].append(peer.render(phonemes))
+    ours, theirs = race([lambda each: render(engine, each), peer.render], inputs, repeats)
     reports = [
         _sentence(phonemes, mine, other)
         for phonemes, mine, other in zip(inputs, ours, theirs, strict=True)
@@ -165,6 +163,22 @@ def run(
         repeats=repeats,
         threads=threads,
     )
+
+
+def race[I](
+    sides: Sequence[Callable[[I], Run]], inputs: Sequence[I], repeats: int
+) -> list[list[list[Run]]]:
+    """Each side renders each input so often, in turn; who is first changes from trial to trial.
+
+    Returns:
+        Runs by side, input and trial.
+    """
+    runs: list[list[list[Run]]] = [[[] for _ in inputs] for _ in sides]
+    for order in batched(interleaved(range(len(sides)), repeats), len(sides)):
+        for number, each in enumerate(inputs):
+            for side in order:
+                runs[side][number].append(sides[side](each))
+    return runs
 
 
 def play(

@@ -104,7 +104,7 @@ def _claims(claims: Sequence[Mapping[str, Any]]) -> str:
         for c in claims
     )
     head = "<tr><th>What</th><th>Wanted</th><th>Measured</th><th></th></tr>"
-    return f"<table>{head}{rows}</table>"
+    return f"<p>{_text(_unmet([bool(c['met']) for c in claims]))}</p><table>{head}{rows}</table>"
 
 
 def _section(section: Section, part: Mapping[str, Any], drawn: Sequence[Picture] | None) -> str:
@@ -153,10 +153,16 @@ def _listed(values: Mapping[str, Any], indent: str = "") -> str:
 
 def claims_table(claims: Iterable[Claim]) -> str:
     """The claims for people, on a terminal."""
-    return "\n".join(
-        f"{'met    ' if c.met else 'NOT MET'}  {c.what}: {c.measured} (wanted: {c.wanted})"
-        for c in claims
-    )
+    lines, met = [], []
+    for c in claims:
+        verdict = "met    " if c.met else "NOT MET"
+        lines.append(f"{verdict}  {c.what}: {c.measured} (wanted: {c.wanted})")
+        met.append(c.met)
+    return "\n".join([*lines, _unmet(met)])
+
+
+def _unmet(met: Sequence[bool]) -> str:
+    return f"Not met: {len(met) - sum(met)} of {len(met)} claims."
 
 
 def _text(value: object) -> str:

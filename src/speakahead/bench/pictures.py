@@ -137,8 +137,9 @@ def load(result: Result) -> list[Picture]:
     _legend(left)
     _legend(right)
     lines = Picture(
-        f"First sound of conversations under load, refused turns not counted at the left, but at "
-        f"the right. *{PUBLIC_LOAD.label}",
+        "First sound of conversations under load, refused turns not counted at the left, but at "
+        f"the right. A p95 is of {_between([each['first_sound_ms']['n'] for each in runs])} turns. "
+        f"*{PUBLIC_LOAD.label}",
         _svg(figure),
     )
     return [lines, _distributions(runs)]
@@ -192,7 +193,12 @@ def fleet(result: Result) -> list[Picture]:
         ax.set_xlabel("conversations on one instance")
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
         _legend(ax, columns=2)
-    return [Picture("One instance, simulated and measured.", _svg(figure))]
+    turns = (
+        _between([each["served"] for each in points]),
+        _between([each["turns"]["measured"]["served"] for each in checks]),
+    )
+    caption = "One instance, simulated and measured; a p95 is of {} and of {} turns heard."
+    return [Picture(caption.format(*turns), _svg(figure))]
 
 
 def growth(result: Result) -> list[Picture]:
@@ -338,6 +344,12 @@ def _legend(ax: Axes, columns: int = 3) -> None:
         handlelength=1.6,
         columnspacing=1.2,
     )
+
+
+def _between(counts: Sequence[int]) -> str:
+    """As in "12 to 40"."""
+    least, most = min(counts), max(counts)
+    return f"{least:,}" if least == most else f"{least:,} to {most:,}"
 
 
 def _plural(count: int, noun: str) -> str:

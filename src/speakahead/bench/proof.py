@@ -27,7 +27,7 @@ from speakahead.errors import InvalidRequest, SpeakaheadError
 
 _log = logging.getLogger(__name__)
 
-FORMAT = 1
+FORMAT = 2
 """Version of the result file's shape."""
 WANTED_MINUTES = 20
 

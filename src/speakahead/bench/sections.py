@@ -119,14 +119,14 @@ def _attribution(bench: Bench) -> Report:
 
 
 def _load(bench: Bench) -> Report:
-    from speakahead.bench.load import run
+    from speakahead.bench.load import ServerOptions, run
 
     return run(
         (1, 2) if bench.quick else (1, 2, 4, 8, 16),
         seconds=10 if bench.quick else 20,
         rounds=1,
         model=bench.model,
-        serve_options=bench.serve_options,
+        options=ServerOptions(threads=bench.threads),
         progress=bench.progress,
     )
 
@@ -233,8 +233,10 @@ SECTIONS: tuple[Section, ...] = (
         "load",
         "Conversations under load",
         "Sessions take turns of two to four sentences with pauses of one to three seconds. Two "
-        "server processes, one under load at a time: the deadline scheduler with windows, and "
-        "whole sentences first in, first out. The clients share this machine's cores.",
+        "server processes, one under load at a time, who is first in turn: the deadline scheduler "
+        "with windows, and whole sentences first in, first out, which refuses nobody. So beside a "
+        "p95 is how many turns were heard of those asked for. The clients share this machine's "
+        "cores.",
         _load,
         claims.load,
         pictures.load,
@@ -242,8 +244,8 @@ SECTIONS: tuple[Section, ...] = (
     Section(
         "fleet",
         "How many instances",
-        "The scheduler's rules with measured costs, in simulated time, beside the measured loads "
-        "above. An instance is a machine like this one.",
+        "The scheduler's rules with measured costs, and the patience of the measured loads above, "
+        "in simulated time, beside those loads. An instance is a machine like this one.",
         _fleet,
         claims.fleet,
         pictures.fleet,
@@ -261,7 +263,7 @@ SECTIONS: tuple[Section, ...] = (
         "latency",
         "One sentence, against kokoro-onnx",
         "Both engines in one process, on the same phonemes, int8 weights and voice; their runs "
-        "alternate.",
+        "alternate, and who is first changes.",
         _latency,
         claims.latency,
         pictures.latency,

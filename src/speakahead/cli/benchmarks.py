@@ -83,15 +83,14 @@ def load(
     ] = 5.0,
 ) -> None:
     """Conversations against real servers: first sound, gaps, refusals."""
-    from speakahead.bench.load import run
+    from speakahead.bench.load import ServerOptions, run
 
-    options = ["--threads", str(threads), "--workers", str(workers), "--patience", str(patience)]
     with progress_bar("Conversing") as progress:
         report = run(
             sessions or [1, 2, 4, 8, 16],
             seconds=seconds,
             model=model,
-            serve_options=options,
+            options=ServerOptions(patience, workers, threads),
             progress=progress,
         )
     print_report(report, json_output)
@@ -275,7 +274,7 @@ def fleet(
                 [1, 2, 4, 8],
                 schedulers=["deadline"],
                 model=model,
-                serve_options=["--threads", str(threads)],
+                options=loads.ServerOptions(threads=threads),
                 progress=progress,
             ).as_dict()["runs"]
     with progress_bar("Decoding") as progress:
