@@ -31,6 +31,7 @@ the text of another exception, a secret, or the words that were to be spoken.
 
 from __future__ import annotations
 
+import traceback
 from typing import ClassVar
 
 
@@ -165,3 +166,12 @@ class RemoteError(SpeakaheadError):
         super().__init__(message, retry_after_s=retry_after_s)
         self.code = code  # type: ignore[misc]  # the server's, not the class's
         self.retryable = retryable  # type: ignore[misc]
+
+
+def describe_fault(fault: BaseException) -> str:
+    """What a log may say of an unexpected exception: its type and where it was raised.
+
+    Not its text, which may quote the user's words.
+    """
+    where = "".join(traceback.format_tb(fault.__traceback__))
+    return f"{type(fault).__name__} at\n{where}"

@@ -4,10 +4,11 @@ import asyncio
 import base64
 import contextlib
 import time
-from collections.abc import AsyncGenerator
-from typing import Any
+from collections.abc import AsyncGenerator, Callable
+from typing import Any, Self
 
 import numpy as np
+import uvicorn
 from numpy.typing import NDArray
 from strands import Agent
 
@@ -16,11 +17,14 @@ from speakahead.agent.conversation import Conversations
 from speakahead.agent.models.scripted import ScriptedModel, Step
 from speakahead.agent.request import AgentRequest
 from speakahead.audio.pcm import SAMPLE_RATE
+from speakahead.backends.interface import SpeechBackend, SpeechStream
 from speakahead.backends.local import LocalBackend
 from speakahead.kokoro.engine import Window, WordTiming
 from speakahead.scheduling.scheduler import Scheduler
+from speakahead.session.events import Event, Request, VoiceSettings
 from speakahead.text.phonemes import Phonemes
-from tests.server.rig import Plan, Text, Voices
+from tests.conftest import free_port
+from tests.server.rig import Plan, Text, Voices, until
 
 CHARACTER_S = 0.05
 """Sound of one character; a pause of 0.7 s follows each sentence."""
@@ -61,17 +65,81 @@ def speech_backend(engine: Engine | None = None) -> LocalBackend:
     return LocalBackend(Scheduler(engine or Engine(), Text()), Voices())  # type: ignore[arg-type]
 
 
+class Through:
+    """A back end whose streams are reached through other ones, which fail or are slow."""
+
+    def __init__(
+        self, backend: SpeechBackend, through: Callable[[SpeechStream], SpeechStream]
+    ) -> None:
+        self._backend = backend
+        self._through = through
+
+    def open(self, settings: VoiceSettings | None = None) -> SpeechStream:
+        return self._through(self._backend.open(settings))
+
+    async def aclose(self) -> None:
+        await self._backend.aclose()
+
+
+class Stream:
+    """Another stream, as it is."""
+
+    def __init__(self, inner: SpeechStream) -> None:
+        self.inner = inner
+
+    async def send(self, request: Request) -> None:
+        await self.inner.send(request)
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Event:
+        return await anext(self.inner)
+
+    async def aclose(self) -> None:
+        await self.inner.aclose()
+
+    async def __aenter__(self) -> Self:
+        await self.inner.__aenter__()
+        return self
+
+    async def __aexit__(self, *details: object) -> None:
+        await self.aclose()
+
+
+@contextlib.asynccontextmanager
+async def serving(app: Any) -> AsyncGenerator[int]:
+    """The application on a real socket; gives the port."""
+    port = free_port()
+    config = uvicorn.Config(app, port=port, ws="websockets-sansio", log_level="warning")
+    config.timeout_graceful_shutdown = 1
+    server = uvicorn.Server(config)
+    running = asyncio.create_task(server._serve())
+    await until(lambda: server.started)
+    try:
+        yield port
+    finally:
+        server.should_exit = True
+        await running
+
+
 class Rig:
     """Conversations in this process, about one scripted model."""
 
-    def __init__(self, *steps: Step, rate: float = 10_000.0, tools: bool = False) -> None:
+    def __init__(
+        self,
+        *steps: Step,
+        rate: float = 10_000.0,
+        tools: bool = False,
+        through: Callable[[SpeechStream], SpeechStream] = lambda stream: stream,
+    ) -> None:
         self.model = ScriptedModel(steps, tokens_per_second=rate)
         self.speech = speech_backend()
         self.agents: list[Agent] = []
         self._tools = tools
-        self.conversations = Conversations(self._make, self.speech)
+        self.conversations = Conversations(self.make, Through(self.speech, through))
 
-    def _make(self) -> Agent:
+    def make(self) -> Agent:
         agent = make_agent(self.model, tools=self._tools)
         self.agents.append(agent)
         return agent

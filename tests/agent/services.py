@@ -13,12 +13,20 @@ from typing import Any
 
 @dataclass
 class Services:
+    """What they were asked, and how they are to behave.
+
+    ``fails`` is a status with which they refuse. After ``silent_after`` pieces they write nothing
+    more, 0: not even headers; after ``cut_after`` they close the connection.
+    """
+
     url: str
     words: list[str]
     gap: threading.Event = field(default_factory=threading.Event)
     requests: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     left: threading.Event = field(default_factory=threading.Event)
-    fails: bool = False
+    fails: int | None = None
+    silent_after: int | None = None
+    cut_after: int | None = None
 
 
 def event_stream_message(kind: str, payload: dict[str, Any]) -> bytes:
@@ -106,8 +114,13 @@ def services(*words: str, endless: bool = False) -> Iterator[Services]:
             body = self.rfile.read(int(self.headers["Content-Length"]))
             stub.requests.append((self.path, json.loads(body)))
             encode, media = next((e, m) for end, e, m in _ROUTES if self.path.endswith(end))
-            if stub.fails:
-                self.send_response(400)
+            if stub.silent_after == 0:
+                stub.gap.wait()
+                return
+            if stub.fails is not None:
+                self.send_response(stub.fails)
+                if stub.fails == 429:
+                    self.send_header("x-amzn-ErrorType", "ThrottlingException")
                 self.send_header("Content-Length", "2")
                 self.end_headers()
                 self.wfile.write(b"{}")
@@ -117,7 +130,13 @@ def services(*words: str, endless: bool = False) -> Iterator[Services]:
             self.send_header("Transfer-Encoding", "chunked")
             self.end_headers()
             try:
-                for piece in encode([*words, words[-1]] * 2_000 if endless else list(words)):
+                pieces = encode([*words, words[-1]] * 2_000 if endless else list(words))
+                for number, piece in enumerate(pieces):
+                    if number == stub.silent_after:
+                        stub.gap.wait()
+                    if number in (stub.silent_after, stub.cut_after):
+                        self.close_connection = True
+                        return
                     self.wfile.write(b"%x\r\n%s\r\n" % (len(piece), piece))
                     self.wfile.flush()
                     if endless and stub.gap.wait(0.02):

@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from speakahead.agent.conversation import heard_messages
+from speakahead.agent.history import heard_messages
 from speakahead.agent.models.scripted import Call, Pause, Say
+from speakahead.audio.formats import FORMATS
 from tests.agent.rig import CHARACTER_S, Rig, of, skip_to
 
 FIRST, SECOND = "This is the first sentence.", "Here is a second one."
@@ -55,9 +56,10 @@ def test_the_client_says_what_it_played(mode: str) -> None:
     asyncio.run(scenario())
 
 
-def test_no_sound_follows_an_interruption() -> None:
+@pytest.mark.parametrize("name", FORMATS)
+def test_no_sound_follows_an_interruption(name: str) -> None:
     async def scenario() -> None:
-        async with Rig((Say(REPLY * 20),)) as rig, rig.turn() as events:
+        async with Rig((Say(REPLY * 20),)) as rig, rig.turn(format=name) as events:
             await skip_to(events, "audio_chunk")
             await asyncio.sleep(0.1)  # so that sound waits for us
             rig.conversations.named("s").interrupt()
@@ -192,7 +194,8 @@ def test_a_client_that_left_says_with_its_next_question_what_it_heard() -> None:
         async with Rig((Say(f"{REPLY} And"), Pause(30)), (Say("Good."),)) as rig:
             async with rig.turn("One.") as events:
                 await skip_to(events, "captions")
-            # By the clock there was no time to hear anything.
+                await asyncio.sleep(0.1)  # all is sent
+            # By the clock there was no time to hear so much.
             await rig.answer("Two.", played_s=(len(FIRST) - 1) * CHARACTER_S)
             assert texts([dict(m) for m in rig.model.requests[-1]]) == [
                 ("user", "One."),

@@ -1,20 +1,23 @@
-"""Model providers: the real classes against stand-ins of their services, and the embedded one."""
+"""Model providers: the real classes against stand-ins of their services, and the scripted one."""
 
 import asyncio
 import json
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from strands import Agent
+from typer.testing import CliRunner
 
 from speakahead.agent.app import make_agent
 from speakahead.agent.conversation import Conversations
 from speakahead.agent.models import ModelKind, ModelSettings, build_model
-from speakahead.agent.models.embedded import EmbeddedModel, fetch
 from speakahead.agent.models.scripted import Call, Pause, Say, ScriptedModel, read_script
+from speakahead.agent.models.watched import WatchedModel
 from speakahead.agent.request import AgentRequest
+from speakahead.cli.agent import agent as agent_cli
 from speakahead.errors import InvalidRequest
 from tests.agent.rig import Events, of, skip_to, speech_backend, text
 from tests.agent.services import services
@@ -66,8 +69,9 @@ def test_leaving_stops_a_service(kind: ModelKind) -> None:
             await skip_to(turn, "audio_chunk")
             leaving = time.monotonic()
             await turn.aclose()
-            assert time.monotonic() - leaving < 0.5
-            assert await asyncio.to_thread(stub.left.wait, 1.0), "the service sees that we left"
+            left = leaving + 0.5 - time.monotonic()
+            assert left > 0
+            assert await asyncio.to_thread(stub.left.wait, left), "the service sees that we left"
 
     with services("Hello there. ", endless=True) as stub:
         asyncio.run(scenario(make_agent(build_model(settings(kind, stub.url)), tools=False)))
@@ -76,7 +80,7 @@ def test_leaving_stops_a_service(kind: ModelKind) -> None:
 @pytest.mark.parametrize("kind", REMOTE)
 def test_a_service_that_refuses_is_a_typed_error(kind: ModelKind) -> None:
     with services(*WORDS) as stub:
-        stub.fails = True
+        stub.fails = 400
         agent = make_agent(build_model(settings(kind, stub.url)), tools=False)
         events = asyncio.run(answer(agent))
     [error] = of(events, "error")
@@ -84,6 +88,65 @@ def test_a_service_that_refuses_is_a_typed_error(kind: ModelKind) -> None:
     assert stub.url not in error["message"]
     assert events[-1]["stop_reason"] == "error"
     assert agent.messages == []
+
+
+@pytest.mark.parametrize("pieces", [0, 3])
+@pytest.mark.parametrize("kind", REMOTE)
+def test_a_service_that_hangs_is_given_up(kind: ModelKind, pieces: int) -> None:
+    with services(*WORDS) as stub:
+        stub.silent_after = pieces
+        model = build_model(replace(settings(kind, stub.url), silence_s=0.6))
+        began = time.monotonic()
+        events = asyncio.run(asyncio.wait_for(answer(make_agent(model, tools=False)), 10))
+        assert time.monotonic() - began < 5
+        assert len(stub.requests) == 1
+    [error] = of(events, "error")
+    assert error["code"] == "connection_failed"
+    assert error["retryable"]
+    assert "nothing for 0.6 seconds" in error["message"]
+    assert text(events).startswith("Hello there" if pieces else "")
+    assert events[-1]["stop_reason"] == "error"
+
+
+@pytest.mark.parametrize("kind", REMOTE)
+def test_a_service_that_leaves_in_the_middle_is_a_typed_error(kind: ModelKind) -> None:
+    with services(*WORDS) as stub:
+        stub.cut_after = 3
+        agent = make_agent(build_model(settings(kind, stub.url)), tools=False)
+        events = asyncio.run(answer(agent))
+    [error] = of(events, "error")
+    assert error["code"] == "connection_failed"
+
+
+@pytest.mark.parametrize("kind", [ModelKind.BEDROCK, ModelKind.OPENAI])
+def test_a_service_that_is_busy_is_not_waited_for(kind: ModelKind) -> None:
+    with services(*WORDS) as stub:
+        stub.fails = 429
+        agent = make_agent(build_model(settings(kind, stub.url)), tools=False)
+        events = asyncio.run(asyncio.wait_for(answer(agent), 10))
+    [error] = of(events, "error")
+    assert error["code"] == "overloaded"
+    assert error["retryable"]
+
+
+def test_how_long_a_service_may_be_silent_is_an_option() -> None:
+    with services(*WORDS) as stub:
+        stub.silent_after = 0
+        options = ["--model", "ollama", "--model-id", "some.model", "--model-url", stub.url]
+        result = CliRunner().invoke(agent_cli, ["ask", "Hi.", *options, "--model-silence", "1"])
+    assert result.exit_code == 1
+    assert "nothing for 1 seconds" in result.stderr
+
+
+def test_a_service_is_watched_between_its_pieces_only() -> None:
+    """A reply that takes longer than the silence that is allowed."""
+    pause = [part for word in "one two three four".split() for part in (Pause(0.2), Say(word))]
+
+    async def scenario() -> list[Any]:
+        model = WatchedModel(ScriptedModel([pause], tokens_per_second=1_000), silence_s=0.6)
+        return [event async for event in model.stream([])]
+
+    assert asyncio.run(scenario())[-1] == {"messageStop": {"stopReason": "end_turn"}}
 
 
 def test_a_model_at_a_service_has_to_be_named() -> None:
@@ -124,31 +187,3 @@ def test_a_scripted_model_writes_at_its_rate() -> None:
     written, seconds = asyncio.run(scenario())
     assert written == "One two three four five."
     assert seconds == pytest.approx(1 / 20, rel=0.35)
-
-
-@pytest.fixture(scope="module")
-def embedded() -> EmbeddedModel:
-    return EmbeddedModel(fetch(), max_tokens=60)
-
-
-def test_the_embedded_model_answers_without_a_network(embedded: EmbeddedModel) -> None:
-    agent = make_agent(embedded, tools=False)
-    events = asyncio.run(answer(agent))
-    assert len(text(events).split()) > 3
-    assert len(of(events, "text_delta")) > 3, "it is streamed"
-    assert of(events, "audio_chunk")
-    assert agent.messages[-1]["content"] == [{"text": text(events)}]
-
-
-def test_the_embedded_model_can_be_stopped(embedded: EmbeddedModel) -> None:
-    async def scenario() -> None:
-        agent = make_agent(embedded, tools=False)
-        async with Conversations(lambda: agent, speech_backend()) as conversations:
-            turn = conversations.named("s").turn(AgentRequest(prompt="Tell me a long story."))
-            await skip_to(turn, "text_delta", 20)
-            leaving = time.monotonic()
-            await turn.aclose()
-            assert time.monotonic() - leaving < 0.5
-            assert not embedded._lock.locked()
-
-    asyncio.run(scenario())

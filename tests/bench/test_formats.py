@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from speakahead.audio.formats import FORMATS
 from speakahead.audio.pcm import SAMPLE_RATE
-from speakahead.bench.formats import TEXTS, decode, encoded, measure
+from speakahead.bench.formats import TEXTS, Report, decode, encoded, measure, run
 from speakahead.errors import InvalidRequest
 
 Floats = NDArray[np.float32]
@@ -72,6 +72,38 @@ def test_a_format_that_costs_words_does_not_meet_the_demand() -> None:
     last = report.table().splitlines()[-1]
     assert last.startswith("Not met: ")
     assert "mp3" in last
+
+
+def unmet(report: Report) -> set[str]:
+    return {claim.what for claim in report.claims() if not claim.met}
+
+
+def test_spoken_answers_meet_the_demands() -> None:
+    """Two clips of the real engine, heard by the real recogniser."""
+    report = run(limit=2, threads=1)
+    assert report.words > 10
+    assert unmet(report) == set()
+    pcm, mp3, aac = (report.formats[name] for name in ("pcm", "mp3", "aac"))
+    assert pcm.wer <= 0.1, "the recogniser has understood"
+    assert pcm.bytes == pytest.approx(report.seconds * 48_000)
+    for cost in report.formats.values():
+        assert cost.base64_bytes == pytest.approx(cost.bytes * 4 / 3, abs=4 * report.clips)
+        assert cost.met
+    assert [cost.public_kbit_s for cost in (pcm, mp3, aac)] == [384, 49.4, 41.35]
+    assert mp3.bytes < pcm.bytes / 7
+    assert aac.bytes < mp3.bytes
+    assert report.formats["opus"].first_byte_ms <= 20
+    assert mp3.first_byte_ms <= 100
+    assert aac.first_byte_ms <= 150
+
+
+def test_words_and_bytes_that_are_too_many_are_told() -> None:
+    """Of a very short sound the container's header is the larger part."""
+    report = measure(tone, Ears(strict=True), texts=TEXTS[:1])
+    assert {"mp3 word errors, by PCM's", "aac bytes, by the public ones"} <= unmet(report)
+    assert unmet(report).isdisjoint({"wav word errors, by PCM's", "pcm bytes, by the public ones"})
+    told = {claim["what"] for claim in report.as_dict()["claims"] if not claim["met"]}
+    assert told == unmet(report)
 
 
 def test_no_texts() -> None:

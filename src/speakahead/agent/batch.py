@@ -6,10 +6,11 @@ from collections.abc import AsyncGenerator
 
 from speakahead.agent.events import AgentEvent
 from speakahead.agent.heard import Heard
+from speakahead.agent.interruption import Interruption
 from speakahead.agent.reply import ReplyStream
 from speakahead.agent.request import AgentRequest
 from speakahead.agent.speaker import SpeakingAtOnce
-from speakahead.agent.turn import Interruption, run_turn
+from speakahead.agent.turn import run_turn
 from speakahead.backends.interface import SpeechBackend
 from speakahead.session.events import VoiceSettings
 

@@ -7,10 +7,11 @@ from functools import partial
 
 from speakahead.agent.events import AgentEvent
 from speakahead.agent.heard import Heard
+from speakahead.agent.interruption import Interruption
 from speakahead.agent.reply import ReplyStream
 from speakahead.agent.request import AgentRequest
 from speakahead.agent.speaker import SpeakingAhead
-from speakahead.agent.turn import Interruption, run_turn
+from speakahead.agent.turn import run_turn
 from speakahead.backends.interface import SpeechBackend
 from speakahead.session.events import VoiceSettings
 

@@ -10,20 +10,24 @@ import time
 import uuid
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from functools import partial
 from typing import Any, Self
 
 from strands import Agent
-from strands.types.content import ContentBlock, Message, Messages
+from strands.types.content import Messages
 from strands.types.exceptions import (
     ContextWindowOverflowException,
+    EventLoopException,
     MaxTokensReachedException,
     ModelThrottledException,
 )
 
 from speakahead.agent.batch import run_batch
 from speakahead.agent.bidi import run_bidi
-from speakahead.agent.events import AgentEvent, Interrupted
+from speakahead.agent.events import AgentEvent, Interrupted, interrupted_event
 from speakahead.agent.heard import Heard
+from speakahead.agent.history import heard_messages, newest, place_after
+from speakahead.agent.interruption import Interruption
 from speakahead.agent.reply import (
     ReplayedReply,
     ReplyEvent,
@@ -34,28 +38,45 @@ from speakahead.agent.reply import (
     Written,
 )
 from speakahead.agent.request import AgentRequest
-from speakahead.agent.turn import Interruption, interrupted_event
 from speakahead.backends.interface import SpeechBackend
-from speakahead.errors import ConnectionFailed, InvalidRequest, Overloaded, SpeakaheadError
+from speakahead.errors import (
+    ConnectionFailed,
+    InvalidRequest,
+    Overloaded,
+    SpeakaheadError,
+    TextTooLong,
+    describe_fault,
+)
+from speakahead.session.events import VoiceSettings
 
 _AHEAD = 64
 """Events of the model that may wait."""
 _OBEY_S = 0.25
 """How long the model may take to see that it is to stop, before it is cancelled."""
+_TAKE_OVER_S = 2.0
+"""How long a turn waits for the one before it, which it has interrupted, before its client is left;
+and after that, before it gives up."""
 
 log = logging.getLogger(__name__)
 
 
 class StrandsReply:
-    """One reply of a Strands agent. The agent runs in a task of its own, until ``aclose``."""
+    """One reply of a Strands agent. The agent runs in a task of its own, until ``aclose``.
+
+    Attributes:
+        failed: whether the model failed.
+        too_long: whether the question alone is more than the model takes.
+    """
 
     def __init__(self, agent: Agent, prompt: str) -> None:
+        self.failed = False
         self._agent = agent
         self._prompt = prompt
         self._events: asyncio.Queue[ReplyEvent | SpeakaheadError | None] = asyncio.Queue(_AHEAD)
         self._stop = threading.Event()  # what Strands asks for
         self._running = asyncio.create_task(self._run())
         self._ended = False
+        self.too_long = False
 
     def __aiter__(self) -> AsyncIterator[ReplyEvent]:
         return self
@@ -90,17 +111,26 @@ class StrandsReply:
         except MaxTokensReachedException:
             last = Written("max_tokens")
         except ContextWindowOverflowException:
-            last = InvalidRequest("The conversation is too long for the model; begin a new one.")
+            self.too_long = len(self._agent.messages) == 1  # Strands has dropped all before it
+            if self.too_long:
+                last = TextTooLong("The question is too long for this model.")
+            else:
+                last = InvalidRequest(
+                    "The conversation is too long for the model; begin a new one."
+                )
         except ModelThrottledException:
             last = Overloaded("The model takes no more requests for now; try again soon.")
-        except SpeakaheadError as error:
-            last = error
-        except Exception:
-            log.exception("The model failed")
-            last = ConnectionFailed(
-                "The model did not answer as it should; the agent's log says why."
-            )
+        except Exception as error:
+            cause = error.original_exception if isinstance(error, EventLoopException) else error
+            if isinstance(cause, SpeakaheadError):
+                last = cause
+            else:
+                log.error("the model failed: %s", describe_fault(cause))
+                last = ConnectionFailed(
+                    "The model did not answer as it should; the agent's log says why."
+                )
         if not self._stop.is_set():
+            self.failed = isinstance(last, SpeakaheadError)
             await self._events.put(last)
             await self._events.put(None)
 
@@ -132,23 +162,33 @@ class Conversation:
         self._voice = voice
         self._busy = on_busy
         self._turn = asyncio.Lock()
-        self._interruption: Interruption | None = None  # of the turn that is going on
-        self._heard: Heard | None = None  # of the latest turn
+        self._newest: Interruption | None = None  # of the turn that was asked for last
+        self._interruption: Interruption | None = None  # of the turn that began last
+        self._going = False  # whether it is going on
+        self._heard: Heard | None = None  # of it
         self._said: Messages = []  # its messages, uncut
         self._first = 0  # where they, or what is left of them, are in the agent's
-        self._unanswered = ""  # what the user said and got no audible answer to
+        self._asked: list[str] = []  # what it was to answer
+        self._failed = False  # whether the model failed
+        self._unanswered: list[str] = []  # what the user said and got no audible answer to
 
-    def interrupt(self, played_s: float | None = None) -> Interrupted | None:
-        """The listener does not want to hear more of the latest turn.
+    def interrupt(
+        self, played_s: float | None = None, of: Interruption | None = None
+    ) -> Interrupted | None:
+        """The listener does not want to hear more of a turn.
 
         Args:
             played_s: as in ``AgentRequest``.
+            of: that of the turn, which may not have begun yet; None: the latest turn.
 
         Returns:
             What was heard of a turn that had been sent to its end and was still being heard. A
             turn that is still going on tells by its own events.
         """
-        if self._interruption is not None:
+        if of is not None and of is not self._interruption:
+            of.interrupt(played_s)
+        elif self._going:
+            assert self._interruption is not None
             self._interruption.interrupt(played_s)
         elif self._heard is not None:
             now = time.monotonic()
@@ -159,117 +199,127 @@ class Conversation:
                 return interrupted_event(self._heard)
         return None
 
-    async def turn(self, request: AgentRequest) -> AsyncGenerator[AgentEvent]:
+    async def turn(
+        self, request: AgentRequest, interruption: Interruption | None = None
+    ) -> AsyncGenerator[AgentEvent]:
         """Answer a request; what is left of the turn before is interrupted.
+
+        Args:
+            request: what was asked.
+            interruption: lets the listener interrupt this turn, also before it has begun.
 
         Raises:
             InvalidRequest: the format or the speed cannot be had.
+            Overloaded: the turn before does not end.
         """
         request.encoder()  # refused before anything is begun
         settings = request.settings(self._voice)
-        self.interrupt(request.played_s)
-        async with self._turn:
+        interruption = interruption or Interruption()
+        before, self._newest = self._newest, interruption
+        self.interrupt(request.played_s, before)
+        try:
+            await self._take_over()
+        except BaseException:
+            if self._newest is interruption:
+                self._newest = before  # the next request is about that one, too
+            raise
+        try:
             if request.played_s is not None:  # the turn may have ended before it could be told
-                self.interrupt(request.played_s)
-            prompt = request.prompt
-            if request.replay is None and self._unanswered:
-                prompt = f"{self._unanswered}\n{prompt}"
-                self._unanswered = ""
-            before = self._agent.messages[-1] if self._agent.messages else None
-            self._heard = heard = Heard()
-            self._interruption = interruption = Interruption()
+                self.interrupt(request.played_s, before)
+            self._heard, self._interruption = Heard(), interruption
+            self._going = True
             request = request.model_copy(update={"session_id": self.name})
-            reply: ReplyStream
             if request.replay is None:
-                reply = StrandsReply(self._agent, prompt)
+                events = self._answer(request, settings, self._heard, interruption)
             else:
-                reply = ReplayedReply((piece.at_s, piece.text) for piece in request.replay)
-            if request.mode == "batch":
-                events = run_batch(
-                    reply,
-                    self._speech,
-                    request,
-                    settings=settings,
-                    heard=heard,
-                    interruption=interruption,
-                )
+                replayed = ReplayedReply((piece.at_s, piece.text) for piece in request.replay)
+                events = self._run(replayed, request, settings, self._heard, interruption)
+            with self._busy():
+                async with contextlib.aclosing(events):
+                    async for event in events:
+                        yield event
+        finally:
+            self._going = False
+            if request.replay is not None:
+                self._heard = None  # nothing of it is remembered
+            self._turn.release()
+
+    async def _take_over(self) -> None:
+        """Wait for the turn before to end, but not for ever for a client that takes nothing."""
+        for _ in range(2):
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_TAKE_OVER_S):
+                    await self._turn.acquire()
+                    return
+            if self._interruption is not None:
+                self._interruption.stuck.set()
+        raise Overloaded("The answer before this one has not ended yet; try again soon.")
+
+    async def _answer(
+        self,
+        request: AgentRequest,
+        settings: VoiceSettings,
+        heard: Heard,
+        interruption: Interruption,
+    ) -> AsyncGenerator[AgentEvent]:
+        """A turn with the model, and what is remembered of it."""
+        self._asked, self._unanswered = [*self._unanswered, request.prompt], []
+        history = list(self._agent.messages)
+        before = history[-1] if history else None
+        reply = StrandsReply(self._agent, "\n".join(self._asked))
+        events = self._run(reply, request, settings, heard, interruption)
+        try:
+            async with contextlib.aclosing(events):
+                async for event in events:
+                    yield event
+        finally:
+            self._failed = reply.failed
+            if reply.too_long:  # as if never asked
+                self._heard = None
+                self._agent.messages[:] = history
             else:
-                events = run_bidi(
-                    reply,
-                    self._speech,
-                    request,
-                    settings=settings,
-                    tools=bool(self._agent.tool_names),
-                    heard=heard,
-                    interruption=interruption,
-                )
-            try:
-                with self._busy():
-                    async with contextlib.aclosing(events):
-                        async for event in events:
-                            yield event
-            finally:
-                self._interruption = None
-                if request.replay is not None:
-                    self._heard = None  # nothing of it is remembered
-                else:
-                    # Strands drops the oldest messages of a long conversation, so not by number.
-                    self._first = _place_after(before, self._agent.messages)
-                    self._said = self._agent.messages[self._first :]
-                    if not self._said:
-                        self._unanswered = prompt
-                    elif heard.interrupted or self._said[-1]["role"] == "user":  # the model failed
-                        self._remember_heard()
+                # Strands drops the oldest messages of a long conversation, so not by number.
+                self._first = place_after(before, self._agent.messages)
+                self._said = self._agent.messages[self._first :]
+                if interruption.at is not None and not heard.interrupted:  # after all was spoken
+                    heard.stop(interruption.at, interruption.played_s)
+                if heard.interrupted or not self._said or self._said[-1]["role"] == "user":
+                    self._remember_heard()
+
+    def _run(
+        self,
+        reply: ReplyStream,
+        request: AgentRequest,
+        settings: VoiceSettings,
+        heard: Heard,
+        interruption: Interruption,
+    ) -> AsyncGenerator[AgentEvent]:
+        run = run_batch
+        if request.mode == "bidi":
+            run = partial(run_bidi, tools=bool(self._agent.tool_names))
+        return run(
+            reply,
+            self._speech,
+            request,
+            settings=settings,
+            heard=heard,
+            interruption=interruption,
+        )
 
     def _remember_heard(self) -> None:
-        """Leave in the history of the latest turn what was heard of it."""
+        """Leave in the history of the latest turn what was heard of it.
+
+        If that is nothing, its question goes before the next one. Not that of a model that failed:
+        it may have failed because of the question, and would fail again.
+        """
         assert self._heard is not None
-        if not self._said:
-            return
-        question, *reply = self._said
-        kept = heard_messages(reply, self._heard.by_step())
-        self._agent.messages[self._first :] = [question, *kept] if kept else []
-        asked = "".join(block.get("text", "") for block in question["content"])
-        self._unanswered = "" if kept else asked
-
-
-def _place_after(message: Message | None, messages: Messages) -> int:
-    """Where what follows a message begins; 0 where it is no longer there."""
-    places = (place for place in range(len(messages), 0, -1) if messages[place - 1] is message)
-    return next(places, 0)
-
-
-def heard_messages(messages: Messages, heard: list[str]) -> Messages:
-    """A turn's messages after the question, cut to what was heard of them.
-
-    ``heard`` is the text that was heard of each of the model's calls. Tools' results stay as long
-    as something was heard after them: an answer that nobody heard was not given. A call without a
-    result goes, as models refuse a history with one.
-    """
-    kept: Messages = []
-    length = 0  # up to where something was heard
-    step = 0
-    for position, message in enumerate(messages):
-        if message["role"] == "user":
-            kept.append(message)
-            continue
-        text = heard[step] if step < len(heard) else ""
-        step += 1
-        content: list[ContentBlock] = [{"text": text}] if text.strip() else []
-        answered = position + 1 < len(messages)  # by the message with the tools' results
-        if answered:
-            content += [block for block in message["content"] if "toolUse" in block]
-        if content:
-            kept.append(Message(role="assistant", content=content))
-        if text.strip():
-            length = len(kept)
-    if step < len(heard) and heard[step].strip():  # Strands had not kept the message at all
-        kept.append(Message(role="assistant", content=[{"text": heard[step]}]))
-        length = len(kept)
-    kept = kept[:length]
-    if kept:  # its calls have lost their results
-        kept[-1]["content"] = [block for block in kept[-1]["content"] if "toolUse" not in block]
-    return kept
+        kept: Messages = []
+        if self._said:
+            question, *reply = self._said
+            kept = heard_messages(reply, self._heard.by_step())
+            self._agent.messages[self._first :] = [question, *kept] if kept else []
+        lost = self._heard.interrupted and not self._failed and not kept
+        self._unanswered = newest(self._asked) if lost else []
 
 
 Busy = Callable[[], contextlib.AbstractContextManager[None]]

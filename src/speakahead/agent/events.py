@@ -12,6 +12,10 @@ from __future__ import annotations
 
 from typing import Literal, TypedDict
 
+from speakahead.agent.heard import Heard
+from speakahead.errors import SpeakaheadError
+from speakahead.session.events import SentenceStarted
+
 Mode = Literal["bidi", "batch"]
 StopReason = Literal["end_turn", "max_tokens", "interrupted", "error"]
 
@@ -73,7 +77,10 @@ class CaptionWord(TypedDict):
 
 
 class Captions(TypedDict):
-    """The sound of this sentence follows; ``words`` may be empty when their times are not known."""
+    """The sound of this sentence follows; ``words`` may be empty when their times are not known.
+
+    ``start_s`` is that of its first word, or where the back end expects the sentence to begin.
+    """
 
     type: Literal["captions"]
     utterance: str
@@ -115,8 +122,8 @@ class AudioStreamEnd(TypedDict):
 class Timings(TypedDict):
     """Seconds since the request came in; None: it did not come to that.
 
-    ``model_done_s`` is when the model had written everything. ``audio_s`` is not a time but the
-    length of the sound.
+    ``first_sentence_s`` is when the model had completed its first sentence, ``model_done_s`` when
+    it had written everything. ``audio_s`` is not a time but the length of the sound.
     """
 
     first_text_s: float | None
@@ -136,7 +143,10 @@ class AgentEnd(TypedDict):
 
 
 class ErrorEvent(TypedDict):
-    """Something failed; the turn goes on with what is left of it, to its ``agent_end``."""
+    """Something failed; the turn goes on with what is left of it, to its ``agent_end``.
+
+    Where the speech has failed, that is the text.
+    """
 
     type: Literal["error"]
     code: str
@@ -157,3 +167,50 @@ AgentEvent = (
     | AgentEnd
     | ErrorEvent
 )
+
+
+def captions_event(heard: Heard, event: SentenceStarted) -> Captions:
+    """How a client is told of a sentence whose sound follows."""
+    # From what every back end tells: one elsewhere gives words and spans, but no offset.
+    time_base = heard.start_s(event.utterance)
+    text_base = heard.text_start(event.utterance)
+    span = event.sentence.span
+    start_s = event.offset_s + (event.words[0].start_s if event.words else 0.0)
+    return {
+        "type": "captions",
+        "utterance": event.utterance,
+        "text": heard.text(event.utterance, span),
+        "start_s": round(time_base + start_s, 3),
+        "start": text_base + span.start,
+        "end": text_base + span.end,
+        "words": [
+            {
+                "text": word.text,
+                "start_s": round(time_base + event.offset_s + word.start_s, 3),
+                "end_s": round(time_base + event.offset_s + word.end_s, 3),
+                "start": text_base + word.span.start,
+                "end": text_base + word.span.end,
+            }
+            for word in event.words
+        ],
+    }
+
+
+def interrupted_event(heard: Heard) -> Interrupted:
+    """How a client is told what was heard."""
+    return {
+        "type": "interrupted",
+        "played_s": round(heard.played_s, 3),
+        "text_spoken": heard.text_spoken,
+        "text_remaining": heard.text_remaining,
+    }
+
+
+def error_event(error: SpeakaheadError) -> ErrorEvent:
+    """How a client is told of an error."""
+    return {
+        "type": "error",
+        "code": error.code,
+        "message": error.message,
+        "retryable": error.retryable,
+    }

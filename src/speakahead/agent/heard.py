@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from speakahead.audio.pcm import SAMPLE_RATE
 from speakahead.session.events import SentenceStarted
 from speakahead.session.utterance import Stretch, heard_end
+from speakahead.text.spans import Span
 
 
 @dataclass(slots=True)
@@ -35,8 +36,24 @@ class Heard:
         self._samples = 0
         self._plays_until = float("-inf")
         self._stopped_s: float | None = None
+        self._shown: list[str] = []  # of each of the model's calls
+        self._silent = False
 
     # -- as the turn goes on -------------------------------------------------------------------
+
+    def showed(self, step: int, text: str) -> None:
+        """More of the reply's text, as it can be read; ``step`` as in ``wrote``."""
+        self._shown += [""] * (step + 1 - len(self._shown))
+        self._shown[step] += text
+
+    def silence(self) -> None:
+        """The speech has failed: from here on the reply can only be read."""
+        self._silent = True
+
+    @property
+    def silent(self) -> bool:
+        """Whether the speech has failed."""
+        return self._silent
 
     def wrote(self, utterance: str, step: int, text: str) -> None:
         """More text of an utterance; ``step`` counts the model's calls in the turn."""
@@ -110,7 +127,12 @@ class Heard:
         return self.sent_s if self._stopped_s is None else self._stopped_s
 
     def by_step(self) -> list[str]:
-        """The text that was heard of each of the model's calls."""
+        """The text that was heard of each of the model's calls.
+
+        Where the speech failed, what was written counts when all sound that came has been heard.
+        """
+        if self._silent and self.played_s >= self.sent_s:
+            return list(self._shown)
         steps: dict[int, list[str]] = {}
         for utterance in self._utterances.values():
             end = utterance.heard(self.played_s)
@@ -126,7 +148,13 @@ class Heard:
     @property
     def text_remaining(self) -> str:
         """The text that was written and not heard."""
+        if self._silent:
+            return "".join(self._shown)[len(self.text_spoken) :]
         return "".join(u.text[u.heard(self.played_s) :] for u in self._utterances.values())
+
+    def text(self, utterance: str, span: Span) -> str:
+        """A part of an utterance's text."""
+        return self._utterances[utterance].text[span.start : span.end]
 
     def text_start(self, utterance: str) -> int:
         """Where an utterance's text begins in the turn's."""

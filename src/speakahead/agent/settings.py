@@ -41,6 +41,8 @@ class ModelSettings:
         region: of Amazon Bedrock; None: as the environment says.
         api_key: of an OpenAI-compatible server; None: as the environment says.
         max_tokens: of a reply.
+        connect_s: seconds that connecting to a service may take.
+        silence_s: seconds for which a service may write nothing; after that, the reply is over.
         tokens_per_second: of the scripted model.
         script: a file with what the scripted model writes; see ``scripted.read_script``.
     """
@@ -51,6 +53,8 @@ class ModelSettings:
     region: str | None = None
     api_key: str | None = None
     max_tokens: int = 1024
+    connect_s: float = 10.0
+    silence_s: float = 60.0
     tokens_per_second: float = 30.0
     script: Path | None = None
 

@@ -51,6 +51,14 @@ BedrockModelId = Annotated[
 ModelUrl = Annotated[
     str | None, typer.Option(envvar="SPEAKAHEAD_MODEL_URL", help="Where the model is served.")
 ]
+Silence = Annotated[
+    float,
+    typer.Option(
+        min=1.0,
+        envvar="SPEAKAHEAD_MODEL_SILENCE",
+        help="Seconds for which a model elsewhere may write nothing before it is given up.",
+    ),
+]
 Region = Annotated[
     str | None,
     typer.Option(envvar="SPEAKAHEAD_REGION", help="Region of AWS; by default the environment's."),
@@ -99,6 +107,7 @@ def serve(
     model_id: ModelId = None,
     bedrock_model_id: BedrockModelId = None,
     model_url: ModelUrl = None,
+    model_silence: Silence = 60.0,
     region: Region = None,
     speech: Speech = "local",
     speech_url: SpeechUrl = None,
@@ -123,7 +132,16 @@ def serve(
     ] = False,
 ) -> None:
     """Serve the agent: a page at /, and Amazon Bedrock AgentCore's /invocations, /ws and /ping."""
-    words = _words(model, model_id, bedrock_model_id, model_url, region, tokens_per_second, script)
+    words = _words(
+        model,
+        model_id,
+        bedrock_model_id,
+        model_url,
+        model_silence,
+        region,
+        tokens_per_second,
+        script,
+    )
     sound = SpeechSettings(speech, api_key, region, speech_url)
     with page.bind(host, port, or_another=open_page) as listening:
         asyncio.run(_serve(words, sound, voice, listening, open_page=open_page))
@@ -140,6 +158,7 @@ def ask(
     model_id: ModelId = None,
     bedrock_model_id: BedrockModelId = None,
     model_url: ModelUrl = None,
+    model_silence: Silence = 60.0,
     region: Region = None,
     speech: Speech = "local",
     speech_url: SpeechUrl = None,
@@ -150,7 +169,16 @@ def ask(
     script: Script = None,
 ) -> None:
     """Ask once: prints the answer as it is written, and when it was first heard."""
-    words = _words(model, model_id, bedrock_model_id, model_url, region, tokens_per_second, script)
+    words = _words(
+        model,
+        model_id,
+        bedrock_model_id,
+        model_url,
+        model_silence,
+        region,
+        tokens_per_second,
+        script,
+    )
     sound = SpeechSettings(speech, api_key, region, speech_url)
     request = {"prompt": prompt, "mode": mode, "voice": voice, "speed": speed}
     if not asyncio.run(_ask(words, sound, request, output)):
@@ -266,6 +294,7 @@ def _words(
     model_id: str | None,
     bedrock_model_id: str | None,
     url: str | None,
+    silence_s: float,
     region: str | None,
     tokens_per_second: float,
     script: Path | None,
@@ -281,6 +310,7 @@ def _words(
         kind,
         model_id=model_id,
         url=url,
+        silence_s=silence_s,
         region=region,
         tokens_per_second=tokens_per_second,
         script=script,

@@ -28,30 +28,53 @@ def build_model(settings: ModelSettings, progress: Progress | None = None) -> Mo
             from speakahead.agent.models.embedded import EmbeddedModel, fetch
 
             return EmbeddedModel(fetch(progress), max_tokens=min(settings.max_tokens, 320))
+    from speakahead.agent.models.watched import WatchedModel
+
+    return WatchedModel(_at_service(settings), silence_s=settings.silence_s)
+
+
+def _at_service(settings: ModelSettings) -> Model:
+    """A model elsewhere. Its client gives up a little after ``WatchedModel``, for good order."""
     if settings.model_id is None:
         raise InvalidRequest(f"The model {settings.kind} needs the name of a model.")
-    match settings.kind:
-        case ModelKind.BEDROCK:
-            from speakahead.agent.models.bedrock import StoppableBedrockModel
+    read_s = settings.silence_s * 1.25
+    if settings.kind is ModelKind.BEDROCK:
+        from botocore.config import Config
 
-            return StoppableBedrockModel(
-                model_id=settings.model_id,
-                region_name=settings.region,
-                endpoint_url=settings.url,
-                max_tokens=settings.max_tokens,
-            )
-        case ModelKind.OPENAI:
-            from strands.models.openai import OpenAIModel
+        from speakahead.agent.models.bedrock import StoppableBedrockModel
 
-            arguments = {"base_url": settings.url, "api_key": settings.api_key}
-            return OpenAIModel(
-                client_args={k: v for k, v in arguments.items() if v is not None},
-                model_id=settings.model_id,
-                params={"max_tokens": settings.max_tokens},
-            )
-        case ModelKind.OLLAMA:
-            from strands.models.ollama import OllamaModel
+        return StoppableBedrockModel(
+            model_id=settings.model_id,
+            region_name=settings.region,
+            endpoint_url=settings.url,
+            boto_client_config=Config(
+                connect_timeout=settings.connect_s,
+                read_timeout=read_s,
+                # A second attempt would be paid for when nobody waits for it any more.
+                retries={"total_max_attempts": 1},
+            ),
+            max_tokens=settings.max_tokens,
+        )
+    if settings.kind is ModelKind.OPENAI:
+        from openai import Timeout
+        from strands.models.openai import OpenAIModel
 
-            return OllamaModel(
-                settings.url, model_id=settings.model_id, max_tokens=settings.max_tokens
-            )
+        arguments = {
+            "base_url": settings.url,
+            "api_key": settings.api_key,
+            "timeout": Timeout(read_s, connect=settings.connect_s),
+            "max_retries": 1,
+        }
+        return OpenAIModel(
+            client_args={k: v for k, v in arguments.items() if v is not None},
+            model_id=settings.model_id,
+            params={"max_tokens": settings.max_tokens},
+        )
+    from strands.models.ollama import OllamaModel
+
+    return OllamaModel(
+        settings.url,
+        ollama_client_args={"timeout": (settings.connect_s, read_s, read_s, settings.connect_s)},
+        model_id=settings.model_id,
+        max_tokens=settings.max_tokens,
+    )

@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel
 from strands.models.model import Model
 from strands.types.content import Messages
+from strands.types.exceptions import ContextWindowOverflowException
 from strands.types.streaming import StreamEvent
 from strands.types.tools import ToolChoice, ToolSpec
 
@@ -48,6 +49,14 @@ _SOURCE = RegistrySource(
 
 _CONTEXT = 4096  # tokens; the model knows 8192, but remembers little
 _MAX_TOKENS = 320
+_BATCH = 8
+"""Tokens of the prompt that are read at a time, in about 0.1 s; a reply that is stopped before its
+first token ends after one or two. On one thread larger batches are hardly quicker."""
+_REUSE = 64
+"""What follows a message that was dropped is not read again where it is at least so many tokens."""
+_CACHE_MB = 512  # for what other conversations have read; llama.cpp takes 8 GB
+_STOP_S = 2.0
+"""How long to wait for llama.cpp, which looks after each batch and token whether it is to stop."""
 
 
 def weights_path() -> Path:
@@ -72,12 +81,22 @@ class EmbeddedModel(Model):
         weights: a GGUF file; see ``fetch``.
         threads: threads of llama.cpp. One leaves the other core to the speech.
         max_tokens: of a reply.
+        context: tokens that a conversation, its system prompt and a reply may have together. If a
+            conversation leaves no room for a reply, ``stream`` raises Strands'
+            ``ContextWindowOverflowException``, after which Strands drops its oldest messages.
 
     Raises:
         ModelError: ``xllamacpp`` is not installed, or the file cannot be loaded.
     """
 
-    def __init__(self, weights: Path, *, threads: int = 1, max_tokens: int = _MAX_TOKENS) -> None:
+    def __init__(
+        self,
+        weights: Path,
+        *,
+        threads: int = 1,
+        max_tokens: int = _MAX_TOKENS,
+        context: int = _CONTEXT,
+    ) -> None:
         try:
             xllamacpp = import_module("xllamacpp")
         except ImportError:
@@ -86,13 +105,17 @@ class EmbeddedModel(Model):
             ) from None
         parameters = xllamacpp.CommonParams()
         parameters.model.path = str(weights)
-        parameters.n_ctx = _CONTEXT
+        parameters.n_ctx = context
+        parameters.n_batch = parameters.n_ubatch = _BATCH
+        parameters.n_cache_reuse = _REUSE
+        parameters.cache_ram_mib = _CACHE_MB
         parameters.n_parallel = 1
         parameters.cpuparams.n_threads = threads
         parameters.cpuparams_batch.n_threads = threads
         parameters.verbosity = 0
         parameters.warmup = True
         self._max_tokens = max_tokens
+        self._context = context
         self._lock = asyncio.Lock()
         try:
             self._server = xllamacpp.Server(parameters)
@@ -127,13 +150,19 @@ class EmbeddedModel(Model):
         loop = asyncio.get_running_loop()
         deltas: asyncio.Queue[str | None] = asyncio.Queue()  # bounded by max_tokens
         stop = threading.Event()
-        failed = False
+        failure: Exception | None = None
+        room = self._context - min(self._max_tokens, self._context // 2)  # for the prompt
 
         def take(chunk: dict[str, Any]) -> bool:
-            """Called by llama.cpp's thread for each token; True stops it."""
-            nonlocal failed
-            if "error" in chunk:
-                failed = True
+            """Called by llama.cpp's thread for each batch of the prompt and each token of the
+            reply; True stops it."""
+            nonlocal failure
+            if error := chunk.get("error"):
+                too_long = error.get("type") == "exceed_context_size_error"
+                failure = _too_long() if too_long else _failed()
+                return True
+            if chunk.get("prompt_progress", {}).get("total", 0) > room:
+                failure = _too_long()
                 return True
             for choice in chunk.get("choices", ()):
                 if text := choice.get("delta", {}).get("content"):
@@ -144,6 +173,7 @@ class EmbeddedModel(Model):
             "messages": _plain(messages, system_prompt),
             "max_tokens": self._max_tokens,
             "stream": True,
+            "return_progress": True,  # or it could not be stopped before its first token
             "temperature": 0.3,
             "repeat_penalty": 1.1,
             "cache_prompt": True,
@@ -164,13 +194,22 @@ class EmbeddedModel(Model):
                 while (text := await deltas.get()) is not None:
                     yield {"contentBlockDelta": {"delta": {"text": text}}}
                 await writing
-                if failed:
-                    raise SynthesisFailed("The embedded language model could not answer.")
+                if failure is not None:
+                    raise failure
                 yield {"contentBlockStop": {}}
                 # A reply that was cut at its greatest length is one all the same.
                 yield {"messageStop": {"stopReason": "end_turn"}}
             finally:
                 stop.set()
+                await asyncio.wait({writing}, timeout=_STOP_S)
+
+
+def _too_long() -> Exception:
+    return ContextWindowOverflowException("The conversation is longer than the model's context.")
+
+
+def _failed() -> Exception:
+    return SynthesisFailed("The embedded language model could not answer.")
 
 
 def _plain(messages: Messages, system_prompt: str | None) -> list[dict[str, str]]:
