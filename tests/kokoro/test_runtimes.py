@@ -13,11 +13,14 @@ import pytest
 from speakahead.assets import ModelDirectory, Voices
 from speakahead.kokoro import openvino_parts, runtimes
 from speakahead.kokoro.engine import Window
+from speakahead.kokoro.openvino_parts import OpenVinoPart
 from speakahead.kokoro.parts import Backend, BackendUnavailable, FixedParts, Parts
 from speakahead.kokoro.windowed import WindowedEngine
 from speakahead.text.phonemes import Phonemes
 
 SENTENCE = Phonemes("ðə kwˈɪk bɹˈWn fˈɑks.", (), "en-us")
+
+LONG = "ðə kwˈɪk bɹˈWn fˈɑks ʤˈʌmps ˈOvəɹ ðə lˈAzi dˈɔɡ."
 
 needs_openvino = pytest.mark.skipif(
     importlib.util.find_spec("openvino") is None, reason="the extra `openvino` is not installed"
@@ -66,6 +69,24 @@ def test_openvino_speaks_like_the_cpu_and_decodes_every_planned_window(
     a, b = other.decode_batch([first, first])
     assert agreement_db(a, b) >= 80
     assert agreement_db(other.decode(*first), a) >= least
+
+
+@needs_openvino
+def test_nothing_is_compiled_after_the_warm_up(model: ModelDirectory, prepared: Path) -> None:
+    other = other_engine(model, prepared, Backend.OPENVINO)
+    other.warm()
+    fixed = other._decoder._fixed
+    assert fixed is not None
+    parts = [p for p in (fixed.blocks, fixed.generator) if isinstance(p, OpenVinoPart)]
+    assert len(parts) == 2
+    compiled = [set(part._compiled) for part in parts]
+    for length in (4, 9, 17, 25, 41):
+        for ahead_s in (0.0, 9.0):  # a listener with much to play gets larger windows
+            sentence = Phonemes(LONG[:length], (), "en-us")
+            plan = other.plan(sentence, "af_heart", 1.0, ahead_s)
+            for window in plan.windows:
+                other.decode(plan, window)
+    assert [set(part._compiled) for part in parts] == compiled
 
 
 @needs_openvino

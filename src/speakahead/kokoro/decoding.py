@@ -14,6 +14,7 @@ from speakahead.kokoro.engine import Window, WordTiming
 from speakahead.kokoro.narrowing import SPECTRUM_MARGIN
 from speakahead.kokoro.parts import FixedParts, Parts
 from speakahead.kokoro.prosody import Prosody
+from speakahead.kokoro.runtimes import run_buckets
 from speakahead.kokoro.source import (
     SAMPLES_PER_STEP,
     SAMPLES_PER_UNIT,
@@ -95,6 +96,11 @@ class Decoder:
         """``fixed`` are the window graphs of another backend, used where a bucket fits."""
         self._parts = parts
         self._fixed = fixed
+
+    def warm(self) -> None:
+        """Run ``fixed``, where there is one, with each shape that it will ever get."""
+        if self._fixed is not None:
+            run_buckets(self._fixed, self._parts.sites)
 
     def decode(self, windows: Sequence[tuple[WindowedPlan, Range]]) -> list[Floats]:
         """Sound of some units of each plan, which must have a layout: float32 [300 n] each.

@@ -19,9 +19,16 @@ from speakahead.kokoro.parts import (
     OnnxPart,
     Part,
     Parts,
+    Sites,
 )
 from speakahead.kokoro.source import STEPS_PER_UNIT
-from speakahead.kokoro.windows import LATER_SIZE, UNIT_CONTEXT
+from speakahead.kokoro.windows import (
+    FRAME_BUCKETS,
+    LATER_SIZE,
+    UNIT_BUCKETS,
+    UNIT_CONTEXT,
+    UNITS_PER_FRAME,
+)
 
 _log = logging.getLogger(__name__)
 
@@ -46,7 +53,7 @@ def choose(backend: Backend, parts: Parts, directory: Path, *, threads: int) -> 
     try:
         load = _cuda if backend is Backend.CUDA else openvino_parts.load
         found = load(directory, threads)
-        inputs = _window(parts)
+        inputs = _generator_inputs(parts.sites, LATER_SIZE)
         _try(found, inputs)
     except BackendUnavailable as error:
         _log.warning("windows run on the CPU: %s", error)
@@ -54,6 +61,14 @@ def choose(backend: Backend, parts: Parts, directory: Path, *, threads: int) -> 
     if backend is Backend.AUTO and not _is_faster(found.generator, parts.generator, inputs):
         return None
     return found
+
+
+def run_buckets(fixed: FixedParts, sites: Sites) -> None:
+    """Run every shape that a window can need of ``fixed``, so that none is new to a listener."""
+    for frames in FRAME_BUCKETS:
+        fixed.blocks(**_block_inputs(sites, frames))
+    for units in UNIT_BUCKETS:
+        fixed.generator(**_generator_inputs(sites, units))
 
 
 def precision_of(backend: Backend) -> str:
@@ -74,17 +89,35 @@ def _cuda(directory: Path, threads: int) -> FixedParts:
     )
 
 
-def _window(parts: Parts) -> dict[str, NDArray[Any]]:
-    """Inputs of a usual window; the values do not matter."""
-    rng = np.random.default_rng(0)
-    units = LATER_SIZE + 2 * UNIT_CONTEXT
-    uses = len(parts.sites.uses) - parts.sites.block_uses
+def _generator_inputs(sites: Sites, size: int) -> dict[str, NDArray[Any]]:
+    """Inputs of a window of ``size`` units; the values do not matter."""
+    units = size + 2 * UNIT_CONTEXT
     return {
-        "x": rng.normal(size=(1, 512, units)).astype(np.float32),
-        "source": rng.normal(size=(1, 22, units * STEPS_PER_UNIT + 1)).astype(np.float32),
+        "x": _noise(1, 512, units),
+        "source": _noise(1, 22, units * STEPS_PER_UNIT + 1),
+        **_normalisation(len(sites.uses) - sites.block_uses),
+        "wanted": np.array([UNIT_CONTEXT, UNIT_CONTEXT + size], np.int64),
+    }
+
+
+def _block_inputs(sites: Sites, frames: int) -> dict[str, NDArray[Any]]:
+    """Inputs of a chunk that reads so many frames; the values do not matter."""
+    return {
+        "text": _noise(1, 512, frames),
+        "f0": _noise(1, 1, frames * UNITS_PER_FRAME),
+        "energy": _noise(1, 1, frames * UNITS_PER_FRAME),
+        **_normalisation(sites.block_uses),
+    }
+
+
+def _noise(*shape: int) -> NDArray[np.float32]:
+    return np.random.default_rng(0).normal(size=shape).astype(np.float32)
+
+
+def _normalisation(uses: int) -> dict[str, NDArray[Any]]:
+    return {
         "scale": np.full((1, uses, 1), 0.5, np.float32),
         "shift": np.zeros((1, uses, 1), np.float32),
-        "wanted": np.array([UNIT_CONTEXT, UNIT_CONTEXT + LATER_SIZE], np.int64),
     }
 
 

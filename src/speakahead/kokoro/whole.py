@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from speakahead.assets import Voices
 from speakahead.audio.silence import trimmed_range
 from speakahead.kokoro.engine import Window, WordTiming
+from speakahead.kokoro.parts import session_options
 from speakahead.kokoro.vocabulary import tokens
 from speakahead.text.phonemes import Phonemes
 
@@ -47,14 +48,8 @@ class WholeEngine:
             voices: the voice packs.
             threads: threads of one inference.
         """
-        options = ort.SessionOptions()
-        options.intra_op_num_threads = threads
-        options.inter_op_num_threads = 1
-        options.log_severity_level = 3
-        # Spinning threads would take the cores from the ones that have work.
-        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         self._session = ort.InferenceSession(
-            str(model), options, providers=["CPUExecutionProvider"]
+            str(model), session_options(threads), providers=["CPUExecutionProvider"]
         )
         self._voices = voices
 
