@@ -38,6 +38,7 @@ REPLIES: dict[str, tuple[Step, float]] = {
     "at once": ((Say(SHORT),), 1000.0),
     "a sentence": ((Say("This is one sentence, and it is just long enough for us."),), 1000.0),
     "long": ((Say(LONG),), 60.0),
+    "spread out": ((Say("Here is a line.\n\n\n\n\n" * 30),), 1000.0),
     "slow": ((Say("This is first. And"), Pause(3.0), Say(" this is last.")), 100.0),
     QUESTION: ((Say(ANSWER),), 10.0),
 }

@@ -15,6 +15,7 @@ const form = $("ask");
 const prompt = $("prompt");
 const timeline = new Timeline($("timeline"));
 
+const LISTENING = "Listening.";
 const STATES = { asking: "Asked.", writing: "Writing.", speaking: "Speaking." };
 
 const page = {
@@ -30,10 +31,13 @@ const page = {
 
 async function ask(text) {
   const opening = Output.open(); // first of all: this is the user's click
-  await interrupt();
+  const chosen = settings();
+  const before = interrupt();
+  // From now on it is this job that is interrupted, also while the one before is still ending.
   const job = { turn: null, stopped: false };
   page.job = job;
-  job.done = answer(job, text, settings(), opening)
+  job.done = before
+    .then(() => answer(job, text, chosen, opening))
     .catch((error) => {
       console.error(error);
       say("The page cannot play sound. Is the agent still running?");
@@ -49,6 +53,7 @@ async function ask(text) {
 async function answer(job, text, { mode, ...chosen }, opening) {
   page.output = await opening;
   await hearable();
+  if (job.stopped) return; // by a newer question, or before it could be heard
   page.records = [];
   $("times").hidden = false;
   const modes = mode === "race" ? ["bidi", "batch"] : [mode];
@@ -71,7 +76,6 @@ async function play(job, text, mode, { transport, ...sound }, element, first) {
   } else {
     if (page.session) request.session_id = page.session;
     if (page.unheard !== null) request.played_s = page.unheard;
-    page.unheard = null;
   }
   const record = new Record({ ...request, replay: undefined, transport });
   page.records.push(record);
@@ -87,8 +91,8 @@ async function play(job, text, mode, { transport, ...sound }, element, first) {
   const outcome = await turn.run();
   clearInterval(showing);
   element.classList.remove("live");
-  if (!first) {
-    page.session = turn.sessionId ?? page.session;
+  if (!first && turn.sessionId !== null) {
+    page.session = turn.sessionId;
     page.unheard = turn.interruptedAt;
   }
   say(ending(outcome, record));
@@ -128,6 +132,7 @@ async function hearable() {
     check();
   });
   $("resume").hidden = true;
+  say("");
 }
 
 $("resume").querySelector("button").addEventListener("click", () => page.output?.resume());
@@ -246,6 +251,10 @@ prompt.addEventListener("keydown", (event) => {
   }
 });
 
+new ResizeObserver(() => {
+  document.documentElement.style.setProperty("--form-height", `${form.offsetHeight}px`);
+}).observe(form);
+
 prompt.addEventListener("input", () => {
   fit();
   if (prompt.value) interrupt();
@@ -292,17 +301,21 @@ if (dictationOffered) {
   const button = $("dictate");
   const dictation = new Dictation();
   button.hidden = false;
+  const listen = () => {
+    if (dictation.listening) say(LISTENING);
+  };
   button.addEventListener("click", () => {
     if (dictation.listening) {
       dictation.stop();
     } else {
-      interrupt(); // or it would hear the agent
+      interrupt().then(listen); // or it would hear the agent
       dictation.start();
     }
   });
   dictation.addEventListener("state", ({ detail: listening }) => {
     button.setAttribute("aria-pressed", String(listening));
-    say(listening ? "Listening." : "");
+    if (listening) say(LISTENING);
+    else if ($("status").textContent === LISTENING) say(""); // else it tells of something newer
   });
   dictation.addEventListener("problem", ({ detail }) => say(detail));
   dictation.addEventListener("text", ({ detail: { text, final } }) => {

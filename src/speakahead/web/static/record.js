@@ -15,7 +15,8 @@ export class Record {
   #origin = performance.now();
   #characters = 0;
   #sentences = []; // {start_s, end_s, end (characters)}
-  #gap = null;
+  #gap = null; // the one that is going on
+  #known = 0; // sentences, when it began
 
   /** @param settings mode, transport, format, voice, speed, prompt */
   constructor(settings) {
@@ -56,6 +57,7 @@ export class Record {
       end: captions.end,
     });
     this.marks.first_sentence ??= this.#writtenAt(captions.end);
+    if (!this.#gap) this.#judge();
     return this.#sentences.length;
   }
 
@@ -65,25 +67,41 @@ export class Record {
   }
 
   waiting({ position, at }) {
-    this.#gap = { at: this.at(at), position_s: position };
+    this.#known = this.#sentences.length;
+    this.#gap = {
+      at: this.at(at),
+      length: 0,
+      position_s: Math.round(position * 1000) / 1000,
+      kind: "waiting_for_text",
+    };
   }
 
-  /** The sound goes on: was it the model, or the speech, that was late? */
+  /** The sound goes on. */
   playing({ at }) {
     if (!this.#gap) return;
-    const { at: start, position_s } = this.#gap;
+    this.#gap.length = Math.round((this.at(at) - this.#gap.at) * 10) / 10;
+    this.gaps.push(this.#gap);
     this.#gap = null;
-    const next = this.#sentences.find((sentence) => sentence.start_s >= position_s - 0.05);
-    const before = this.#sentences.filter((sentence) => sentence.start_s < position_s - 0.05).at(-1);
-    const inside = before !== undefined && position_s < before.end_s - 0.05;
-    const ready = next === undefined ? 0 : this.#writtenAt(next.end);
-    const late = inside || (this.settings.mode === "batch") || start - ready > LATE_MS;
-    this.gaps.push({
-      at: start,
-      length: Math.round((this.at(at) - start) * 10) / 10,
-      position_s: Math.round(position_s * 1000) / 1000,
-      kind: late ? "underrun" : "waiting_for_text",
-    });
+    this.#judge();
+  }
+
+  /**
+   * The latest gap: was it the model, or the speech, that was late? As long as it is not known what
+   * comes next, nobody can say that it was the speech.
+   */
+  #judge() {
+    const gap = this.gaps.at(-1);
+    if (!gap) return;
+    // A sentence that was not known when the sound stopped comes after that, whatever its times are.
+    const known = this.#sentences.slice(0, this.#known);
+    const begun = known.filter((sentence) => sentence.start_s < gap.position_s - 0.05);
+    const inside = begun.length > 0 && gap.position_s < begun.at(-1).end_s - 0.05;
+    const next = this.#sentences[begun.length];
+    const late =
+      inside ||
+      this.settings.mode === "batch" ||
+      (next !== undefined && gap.at - this.#completeAt(next) > LATE_MS);
+    gap.kind = late ? "underrun" : "waiting_for_text";
   }
 
   heard({ time, peak, length }) {
@@ -93,6 +111,7 @@ export class Record {
   end(outcome) {
     this.outcome = outcome;
     this.mark("end");
+    this.#judge();
   }
 
   count(kind) {
@@ -115,5 +134,11 @@ export class Record {
 
   #writtenAt(characters) {
     return (this.text.find(([, count]) => count >= characters) ?? [this.at()])[0];
+  }
+
+  /** Whether a full stop ends a sentence is seen by what follows it, or when the model is done. */
+  #completeAt({ end }) {
+    if (end + 2 <= this.#characters) return this.#writtenAt(end + 2);
+    return 1000 * (this.server?.model_done_s ?? Infinity);
   }
 }

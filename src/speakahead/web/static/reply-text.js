@@ -1,5 +1,7 @@
 // A reply on the page: words turn from written to heard.
 
+import { Following } from "./following.js";
+
 const REFRESH_MS = 120; // a new layout for each token costs more than the voice on small machines
 
 export class ReplyText {
@@ -10,6 +12,7 @@ export class ReplyText {
   #words = []; // {element, start_s, end_s}
   #next = 0; // the first word that is not heard yet
   #now = null;
+  #following = new Following();
   #refreshing = null; // a timer
   #refreshed = -Infinity;
 
@@ -78,7 +81,7 @@ export class ReplyText {
       now?.classList.add("now");
       this.#now = now;
       // Follow the voice, not the model, once the reply is longer than the screen.
-      now?.scrollIntoView({ block: "nearest" });
+      if (now) this.#following.to(now);
     }
   }
 
@@ -99,6 +102,7 @@ export class ReplyText {
       element.classList.toggle("heard", heard);
       element.classList.toggle("unheard", !heard);
     }
+    this.#tail.data = this.#tail.data.trimEnd(); // no space is struck through
     const rest = document.createElement("span");
     rest.className = "unheard";
     this.#tail.replaceWith(rest);

@@ -8,7 +8,7 @@ let runs = 0;
 /** Events: "state" (detail: "asking", "writing", "speaking"), "notice" (detail: a sentence). */
 export class Turn extends EventTarget {
   interruptedAt = null; // seconds heard, where the listener interrupted and the agent was not told
-  sessionId = null;
+  sessionId = null; // told by the agent when it begins the turn
   #channel;
   #player = null;
   #stopped = false;
@@ -125,11 +125,16 @@ export class Turn extends EventTarget {
     this.record.mark("interrupted");
     this.#player?.stop();
     this.reply.cut(played);
-    const told = this.#channel?.interrupt(played).told;
-    if (!told) this.interruptedAt = played;
     this.record.played_s = played;
+    if (this.sessionId === null) {
+      // The agent may not know of this turn, and would take what we say to be about the one before.
+      this.#channel?.close();
+      return;
+    }
+    const { told } = this.#channel.interrupt(played);
+    if (!told) this.interruptedAt = played;
     // A turn that is still being sent answers by ending.
-    setTimeout(() => this.#channel?.close(), 500);
+    setTimeout(() => this.#channel.close(), 500);
   }
 
   #fail(error) {
