@@ -202,8 +202,9 @@ SECTIONS: tuple[Section, ...] = (
         "attribution",
         "Where the time goes",
         "A scripted model writes, a client sends its words to the real door over a real WebSocket "
-        "and plays what comes back on an ideal loudspeaker. Each stage is stamped where it "
-        "happens, on one clock; the whole is measured by another.",
+        "and plays what comes back on an ideal loudspeaker. Each stage is timed where it "
+        "happens, and no reading is used twice; the whole is what an ear at the loudspeaker says "
+        "that knows nothing of them.",
         _attribution,
         claims.attribution,
         pictures.attribution,
