@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-import traceback
 from collections.abc import Iterable, Mapping
 from typing import Protocol
 
@@ -69,9 +67,3 @@ class Exchange(Protocol):
 
     async def gone(self) -> None:
         """Return once the client has left."""
-
-
-def log_fault(log: logging.Logger, fault: Exception) -> None:
-    """Log a fault of ours: where, not what, because the text may hold the client's words."""
-    where = "".join(traceback.format_tb(fault.__traceback__))
-    log.error("a request failed: %s at\n%s", type(fault).__name__, where)

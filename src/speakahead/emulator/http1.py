@@ -9,7 +9,8 @@ from collections.abc import Awaitable, Callable, Iterable
 
 import h11
 
-from speakahead.emulator.exchange import ClientGone, Exchange, log_fault
+from speakahead.emulator.exchange import ClientGone, Exchange
+from speakahead.errors import describe_fault
 
 _log = logging.getLogger(__name__)
 
@@ -53,7 +54,7 @@ class Http1Connection:
         except (ClientGone, h11.ProtocolError):
             raise
         except Exception as fault:
-            log_fault(_log, fault)
+            _log.error("a request failed: %s", describe_fault(fault))
             raise ClientGone from None
 
     async def next_event(self) -> h11.Event:

@@ -28,7 +28,8 @@ from h2.events import (
 from h2.exceptions import ProtocolError
 from h2.settings import SettingCodes, Settings
 
-from speakahead.emulator.exchange import ClientGone, Exchange, log_fault
+from speakahead.emulator.exchange import ClientGone, Exchange
+from speakahead.errors import describe_fault
 
 _log = logging.getLogger(__name__)
 
@@ -149,7 +150,7 @@ class Http2Connection:
         except ClientGone:
             pass
         except Exception as fault:
-            log_fault(_log, fault)
+            _log.error("a request failed: %s", describe_fault(fault))
         finally:
             stream.reset()
             del self._streams[stream.number]

@@ -22,7 +22,6 @@ and forgotten slowly, so that the expectation is near the slowest tenth of the w
 _MOST = 1.6
 _STEP = 0.05
 
-
 COMFORTABLE_S = 0.8
 """A listener with so much sound to play needs no small first windows: at least so much."""
 

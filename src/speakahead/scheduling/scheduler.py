@@ -16,7 +16,6 @@ from __future__ import annotations
 import logging
 import threading
 import time
-import traceback
 from collections import deque
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
@@ -26,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from speakahead.audio.pcm import SAMPLE_RATE, silence
-from speakahead.errors import Overloaded, SpeakaheadError, SynthesisFailed
+from speakahead.errors import Overloaded, SpeakaheadError, SynthesisFailed, describe_fault
 from speakahead.kokoro.engine import Engine, Plan
 from speakahead.scheduling.admission import CAUTION, START_S, Demand, feasible
 from speakahead.scheduling.jobs import Job, PhonemeSource
@@ -228,7 +227,7 @@ class Scheduler[P: Plan]:
                 picked[1].context.run(self._take_turn, *picked)
                 picked = None
             except BaseException as fault:
-                _log_fault("a worker was interrupted", fault)
+                _log.error("a worker was interrupted: %s", describe_fault(fault))
 
     def _take_turn(self, stream: Stream, queued: Queued, generation: int) -> None:
         """Run one step of a stream, and pass its outcome on."""
@@ -242,7 +241,7 @@ class Scheduler[P: Plan]:
         except SpeakaheadError as error:
             failure = error
         except Exception as fault:
-            _log_fault("synthesis failed", fault)
+            _log.error("synthesis failed: %s", describe_fault(fault))
             failure = SynthesisFailed("This sentence could not be synthesised.")
         spent_s = self._clock() - began_at
         with self._changed:
@@ -371,9 +370,3 @@ class Scheduler[P: Plan]:
         stream._plays_until = max(stream._plays_until, now) + len(samples) / SAMPLE_RATE
         stream._unsent += len(samples)
         queued.job.listener.audio(samples)
-
-
-def _log_fault(what: str, fault: BaseException) -> None:
-    # Where, not what: the text of an exception may hold the words to be spoken.
-    where = "".join(traceback.format_tb(fault.__traceback__))
-    _log.error("%s: %s at\n%s", what, type(fault).__name__, where)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,7 +19,7 @@ from starlette.routing import Route, WebSocketRoute
 
 from speakahead.backends.local import LocalBackend
 from speakahead.backends.observation import Observer, UtteranceRecord
-from speakahead.errors import InvalidRequest, SpeakaheadError
+from speakahead.errors import InvalidRequest, SpeakaheadError, describe_fault
 from speakahead.kokoro.parts import Backend
 from speakahead.protocol.v1 import ROUTE
 from speakahead.server import bidirectional, emf, openai, openapi, sagemaker, telemetry
@@ -175,8 +174,7 @@ class _Observers:
             try:
                 observer.utterance_ended(record)
             except Exception as error:
-                where = "".join(traceback.format_tb(error.__traceback__))
-                _log.error("an observer failed: %s at\n%s", type(error).__name__, where)
+                _log.error("an observer failed: %s", describe_fault(error))
 
 
 def _cross_origin(settings: ServerSettings) -> list[Middleware]:

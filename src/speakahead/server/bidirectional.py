@@ -11,7 +11,6 @@ import asyncio
 import contextlib
 import logging
 import time
-import traceback
 from collections.abc import Coroutine
 from dataclasses import replace
 from typing import Any
@@ -26,6 +25,7 @@ from speakahead.errors import (
     InvalidRequest,
     SessionExpired,
     SpeakaheadError,
+    describe_fault,
 )
 from speakahead.protocol.codec import Greeted, KeptAlive, Opened, Outgoing, Warned
 from speakahead.protocol.json import RefusedMessage
@@ -159,9 +159,7 @@ class _Connection:
         elif faults:
             outcome = "internal"
             for fault in faults:
-                # Where, not what: the text of an exception may hold the client's words.
-                where = "".join(traceback.format_tb(fault.__traceback__))
-                _log.error("session failed: %s at\n%s", type(fault).__name__, where)
+                _log.error("session failed: %s", describe_fault(fault))
             await self._wire.close(_INTERNAL_ERROR)
         else:
             await self._wire.close(SERVICE_RESTART if self._drain.started.is_set() else _NORMAL)
