@@ -186,10 +186,20 @@ def text(events: Events) -> str:
     return "".join(event["text"] for event in of(events, "text_delta"))
 
 
-async def skip_to(events: AsyncGenerator[Any], kind: str, seconds: float = 5.0) -> dict[str, Any]:
+async def skip_to(
+    events: AsyncGenerator[Any], kind: str, patience_s: float = 20.0
+) -> dict[str, Any]:
     """Read a turn's events up to one of this type."""
-    async with asyncio.timeout(seconds):
+    async with asyncio.timeout(patience_s):
         async for event in events:
             if event["type"] == kind:
                 return dict(event)
     raise AssertionError(f"no {kind}")
+
+
+async def skip_sound(events: AsyncGenerator[Any], seconds: float) -> None:
+    """Read a turn's events, in 16 bits, up to where so much sound has come."""
+    length = 0
+    while length < seconds * SAMPLE_RATE * 2:
+        chunk = await skip_to(events, "audio_chunk")
+        length += len(base64.b64decode(chunk["audio"]))

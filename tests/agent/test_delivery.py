@@ -102,7 +102,7 @@ def test_a_turn_that_does_not_end_is_not_waited_for_for_ever(
         async with Rig(LONG, OTHER) as rig, rig.turn() as events:
             await skip_to(events, "audio_chunk")  # and never again
             with pytest.raises(Overloaded):
-                await asyncio.wait_for(rig.answer(), 5)
+                await asyncio.wait_for(rig.answer(), 20)
             end = await skip_to(events, "agent_end")
             assert end["stop_reason"] == "interrupted"
             assert rig.conversations.named("s").interrupt() is None
@@ -143,7 +143,7 @@ def test_an_answer_whose_end_was_not_delivered_has_not_been_heard() -> None:
                 await leaving.wait()
                 return {"type": "http.disconnect"}
 
-            await asyncio.wait_for(response({"type": "http"}, receive, send), 5)
+            await asyncio.wait_for(response({"type": "http"}, receive, send), 20)
             assert ("assistant", REPLY) not in texts(rig.history)
 
     asyncio.run(scenario())
@@ -162,7 +162,7 @@ def test_a_fault_is_logged_without_its_text(caplog: pytest.LogCaptureFixture) ->
                 await asyncio.sleep(60)
                 return {}
 
-            await asyncio.wait_for(response({"type": "http"}, receive, send), 5)
+            await asyncio.wait_for(response({"type": "http"}, receive, send), 20)
 
     asyncio.run(scenario())
     assert "RuntimeError at" in caplog.text

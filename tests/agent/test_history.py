@@ -1,6 +1,7 @@
 """Interruptions, and what the conversation remembers."""
 
 import asyncio
+import time
 from typing import Any
 
 import pytest
@@ -8,14 +9,21 @@ import pytest
 from speakahead.agent.history import heard_messages
 from speakahead.agent.models.scripted import Call, Pause, Say
 from speakahead.audio.formats import FORMATS
-from tests.agent.rig import CHARACTER_S, Rig, of, skip_to
+from tests.agent.rig import CHARACTER_S, Rig, of, skip_sound, skip_to
 
 FIRST, SECOND = "This is the first sentence.", "Here is a second one."
 REPLY = f"{FIRST} {SECOND}"
+FIRST_S = len(FIRST) * CHARACTER_S
 
 
 def texts(history: list[dict[str, Any]]) -> list[tuple[str, str]]:
     return [(m["role"], "".join(c.get("text", "") for c in m["content"])) for m in history]
+
+
+def heard_s(text: str) -> float:
+    """How long a listener needs at least for what counts as heard: half of its last word."""
+    last = text.rsplit(" ", 1)[-1]
+    return (len(text) - len(last) / 2 - 1) * CHARACTER_S
 
 
 def test_the_history_of_a_turn_that_was_heard_is_the_whole_reply() -> None:
@@ -75,16 +83,16 @@ def test_a_client_that_leaves_has_heard_what_there_was_time_for() -> None:
     async def scenario() -> None:
         async with Rig((Say(REPLY * 20),)) as rig:
             async with rig.turn() as events:
+                began = time.monotonic()
                 await skip_to(events, "audio_chunk")
                 await asyncio.sleep(0.2)
-                async for event in events:
-                    if event["type"] == "audio_chunk" and event["sequence"] > 40:
-                        break
+                await skip_sound(events, 2.0)
+            there_was_s = time.monotonic() - began
             [(_, question), (_, answer)] = texts(rig.history)
             assert question == "Hello?"
-            # 0.2 s and a little: "This" (0.2 s), perhaps some more
-            assert answer
-            assert FIRST.startswith(answer)
+            assert answer.startswith("This"), "there were 0.2 s at least"
+            assert (REPLY * 20).startswith(answer)
+            assert heard_s(answer) < there_was_s
             assert "cancel" not in str(rig.history).lower()
 
     asyncio.run(scenario())
@@ -107,9 +115,7 @@ def test_a_new_request_interrupts_what_is_still_being_heard() -> None:
     async def scenario() -> None:
         async with Rig((Say(REPLY),), (Say("Good."),)) as rig:
             await rig.answer("One.")  # all is sent; a listener needs seconds for it
-            await rig.answer(
-                "Two.", played_s=(len("This is the first sentence.") - 1) * CHARACTER_S
-            )
+            await rig.answer("Two.", played_s=FIRST_S - CHARACTER_S)
             assert texts(rig.history) == [
                 ("user", "One."),
                 ("assistant", FIRST),
@@ -150,13 +156,14 @@ def test_what_was_heard_is_reckoned_where_the_client_does_not_say() -> None:
 
     async def scenario() -> None:
         async with Rig((Say(REPLY),)) as rig:
+            began = time.monotonic()
             await rig.answer("One.")
             await asyncio.sleep(0.35)  # 7 characters
             event = rig.conversations.named("s").interrupt()
             assert event is not None
-            assert 0.3 < event["played_s"] < 1.3
+            assert 0.3 < event["played_s"] < time.monotonic() - began
             assert event["text_spoken"].startswith("This")
-            assert FIRST.startswith(event["text_spoken"])
+            assert heard_s(event["text_spoken"]) < time.monotonic() - began
             assert event["text_spoken"] + event["text_remaining"] == REPLY
             assert texts(rig.history) == [("user", "One."), ("assistant", event["text_spoken"])]
 
@@ -168,7 +175,7 @@ def test_the_clients_word_goes_before_what_was_reckoned() -> None:
         async with Rig((Say(f"{FIRST} And"), Pause(30)), (Say("Good."),)) as rig:
             conversation = rig.conversations.named("s")
             async with rig.turn("One.") as events:
-                await skip_to(events, "captions")
+                await skip_sound(events, FIRST_S)
                 conversation.interrupt()
                 await skip_to(events, "agent_end")
             assert conversation.interrupt() is None  # it is known already
@@ -193,10 +200,9 @@ def test_a_client_that_left_says_with_its_next_question_what_it_heard() -> None:
     async def scenario() -> None:
         async with Rig((Say(f"{REPLY} And"), Pause(30)), (Say("Good."),)) as rig:
             async with rig.turn("One.") as events:
-                await skip_to(events, "captions")
-                await asyncio.sleep(0.1)  # all is sent
+                await skip_sound(events, FIRST_S)
             # By the clock there was no time to hear so much.
-            await rig.answer("Two.", played_s=(len(FIRST) - 1) * CHARACTER_S)
+            await rig.answer("Two.", played_s=FIRST_S - CHARACTER_S)
             assert texts([dict(m) for m in rig.model.requests[-1]]) == [
                 ("user", "One."),
                 ("assistant", FIRST),
@@ -243,7 +249,7 @@ def test_a_turn_that_is_going_on_is_interrupted_by_the_next_one() -> None:
 
             running = asyncio.create_task(first())
             await asyncio.sleep(0.5)
-            second = await asyncio.wait_for(rig.answer("Two."), 3)
+            second = await asyncio.wait_for(rig.answer("Two."), 20)
             assert (await running)[-1]["stop_reason"] == "interrupted"
             assert second[-1]["stop_reason"] == "end_turn"
 

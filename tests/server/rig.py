@@ -88,7 +88,7 @@ def backend() -> LocalBackend:
     return LocalBackend(Scheduler(Engine(), Text()), Voices())  # type: ignore[arg-type]
 
 
-async def until(condition: Callable[[], bool], seconds: float = 5.0) -> None:
+async def until(condition: Callable[[], bool], seconds: float = 20.0) -> None:
     """Wait until something that only other threads and tasks can bring about is so."""
     async with asyncio.timeout(seconds):
         while not condition():  # noqa: ASYNC110
