@@ -63,7 +63,7 @@ class Talk:
             request = self.codec.decode(frame)
         except RefusedMessage as refused:
             self.seen["refused"] += 1
-            self.session.refuse(refused, self.now, refused.utterance)
+            self.session.refuse(refused, self.now, refused.utterance, text=refused.text)
         else:
             if isinstance(request, Greeted):
                 self.tell(Opened("s", LIMITS))

@@ -24,6 +24,7 @@ from speakahead.session.events import (
     AudioReady,
     Cancel,
     Close,
+    Discard,
     Event,
     Flush,
     Release,
@@ -85,9 +86,8 @@ class LocalStream:
         self._active_at = time.monotonic()
         with self._accounting():
             self._session.receive(request, self._active_at)
-        if isinstance(request, Release):
-            self._stream.rebase(self._session.unheard_s(time.monotonic()))
-        self._pump()
+        # What the listener has to play may change although no work is withdrawn: all may be made.
+        self._pump(rebase=isinstance(request, Cancel | Discard | Release))
 
     async def push_text(self, delta: str) -> None:
         """More text of the utterance that is being written."""
@@ -105,15 +105,17 @@ class LocalStream:
         """No more requests will come: the stream ends when all has been spoken."""
         await self.send(Close())
 
-    async def refuse(self, error: SpeakaheadError, utterance: str | None = None) -> None:
-        """Report a message that could not be turned into a request.
+    async def refuse(
+        self, error: SpeakaheadError, utterance: str | None = None, *, text: bool = False
+    ) -> None:
+        """Report a message that could not be turned into a request; see ``Session.refuse``.
 
         Waits for a reader that takes no events, so that errors do not pile up.
         """
         await self._room.wait()
         self._active_at = time.monotonic()
         with self._accounting():
-            self._session.refuse(error, self._active_at, utterance)
+            self._session.refuse(error, self._active_at, utterance, text=text)
         self._pump()
 
     async def aclose(self) -> None:
@@ -211,10 +213,13 @@ class LocalStream:
         if dropped > 0:
             self._stream.sent(dropped)
 
-    def _pump(self) -> None:
-        """Move work to the scheduler, and wake the reader."""
+    def _pump(self, *, rebase: bool = False) -> None:
+        """Move work to the scheduler, and wake the reader.
+
+        ``rebase``: tell the scheduler what the listener has to play from now on.
+        """
         withdrawn = [self._jobs.pop(id(work), None) for work in self._session.withdrawn()]
-        if withdrawn:
+        if withdrawn or rebase:
             unheard_s = self._session.unheard_s(time.monotonic())
             self._stream.withdraw([job for job in withdrawn if job is not None], unheard_s)
         while (work := self._session.next_work()) is not None:

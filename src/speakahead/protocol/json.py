@@ -21,11 +21,19 @@ class Message(BaseModel):
 
 
 class RefusedMessage(InvalidRequest):
-    """A message that is no request; ``utterance`` is the one it named, if any."""
+    """A message that is no request.
 
-    def __init__(self, cause: InvalidRequest, utterance: str | None = None) -> None:
+    Attributes:
+        utterance: the one it named, if any.
+        text: whether it held a part of an utterance's text.
+    """
+
+    def __init__(
+        self, cause: InvalidRequest, utterance: str | None = None, *, text: bool = False
+    ) -> None:
         super().__init__(cause.message, code=cause.code)
         self.utterance = utterance
+        self.text = text
 
 
 def parse_object(raw: str | bytes) -> dict[str, Any]:

@@ -133,7 +133,7 @@ def decode(frame: str | bytes, defaults: VoiceSettings) -> Request:
     except InvalidRequest as invalid:
         named = value.get("request_id")
         known = named if isinstance(named, str) and 0 < len(named) <= 128 else None
-        raise RefusedMessage(invalid, known) from None
+        raise RefusedMessage(invalid, known, text=value.get("type") == "delta") from None
 
 
 def _request(value: dict[str, Any], defaults: VoiceSettings) -> Request:

@@ -103,7 +103,7 @@ class V2Codec:
         except InvalidRequest as invalid:
             named = value.get("utterance")
             known = named if isinstance(named, str) and 0 < len(named) <= 128 else None
-            raise RefusedMessage(invalid, known) from None
+            raise RefusedMessage(invalid, known, text=value.get("type") == "text") from None
 
     def _request(self, message: ClientMessage) -> Request:
         match message:

@@ -187,7 +187,7 @@ class _Connection:
             try:
                 request = self._codec.decode(message["bytes"] if text is None else text)
             except RefusedMessage as refused:
-                await self._stream.refuse(refused, refused.utterance)
+                await self._stream.refuse(refused, refused.utterance, text=refused.text)
                 continue
             match request:
                 case Greeted():

@@ -119,7 +119,11 @@ class Lineup:
     def remove(self, utterance: Utterance) -> None:
         """Drop an utterance; text that still comes for it is stale."""
         (self.pending if utterance in self.pending else self._made).remove(utterance)
-        self._stale.append(utterance.id)
+        self.outdate(utterance.id)
+
+    def outdate(self, name: str) -> None:
+        """Text that still comes for this name is stale."""
+        self._stale.append(name)
 
     def clear(self) -> None:
         self.pending.clear()
@@ -172,13 +176,16 @@ class Lineup:
 
     # -- holding back --------------------------------------------------------------------------
 
-    def hold(self, name: str | None, writing: Utterance | None) -> None:
+    def hold(self, name: str | None, writing: Utterance | None, now: float) -> None:
         """Hold an utterance, also one that is only announced; None: the one that is being written.
 
         Raises:
             InvalidRequest: ``already_spoken``, or too many are announced.
         """
-        utterance = writing if name is None else self.find(name)
+        if name is not None:
+            utterance = self.find(name) or self._playing(name, now)
+        else:
+            utterance = None if writing is None or writing.failed else writing
         if utterance is not None:
             if utterance.sent:
                 raise InvalidRequest("This utterance is being heard.", code="already_spoken")
@@ -188,14 +195,26 @@ class Lineup:
                 raise InvalidRequest(f"At most {_HELD_NAMES} names may be held in advance.")
             self._held_names.append(name)
 
-    def announced(self, name: str | None) -> bool:
-        """Forget that an utterance was to be held that has no text yet; whether it was."""
+    def _playing(self, name: str, now: float) -> Utterance | None:
+        """The utterance of this name that has been sent to its end, and is still being heard."""
+        sent = (u for u in self._made if u.taken and u.plays_until > now)
+        return next((u for u in sent if u.id == name), None)
+
+    def confirm(self, name: str | None) -> bool:
+        """An announced utterance need not be held, or None: no one; whether it was announced."""
         known = name in self._held_names
         if name is None:
             self._held_names.clear()
         elif known:
             self._held_names.remove(name)
         return known
+
+    def call_off(self, name: str | None) -> bool:
+        """Like ``confirm``, for what is not to be said at all: its text is stale when it comes."""
+        for announced in self._held_names:
+            if announced is not None and name in (None, announced):
+                self.outdate(announced)
+        return self.confirm(name)
 
     def held(self, name: str | None) -> list[Utterance]:
         """The held utterance of this name, or all that are held.

@@ -23,7 +23,7 @@ from collections.abc import Callable
 from enum import StrEnum
 
 from speakahead.audio.pcm import SAMPLE_RATE
-from speakahead.errors import IllegalTransition, SpeakaheadError, TextQueueFull
+from speakahead.errors import IllegalTransition, SpeakaheadError
 from speakahead.session.events import (
     Append,
     Audio,
@@ -121,10 +121,8 @@ class Session:
         try:
             match request:
                 case Speak():
-                    self._check_room()
                     self._writing.speak(request, now)
                 case Append():
-                    self._check_room()
                     self._writing.append(request, now)
                 case Flush():
                     self._writing.end()
@@ -133,7 +131,7 @@ class Session:
                 case Cancel():
                     self._cancel(request, now)
                 case Hold(utterance=name):
-                    self._lineup.hold(name, self._writing.current)
+                    self._lineup.hold(name, self._writing.current, now)
                 case Release(utterance=name):
                     self._release(name)
                 case Discard(utterance=name):
@@ -151,15 +149,25 @@ class Session:
                 self._outbox.put_urgent(Failed(named, refused))
         self._advance(now)
 
-    def refuse(self, error: SpeakaheadError, now: float, utterance: str | None = None) -> None:
+    def refuse(
+        self,
+        error: SpeakaheadError,
+        now: float,
+        utterance: str | None = None,
+        *,
+        text: bool = False,
+    ) -> None:
         """Report a message that could not even be turned into a request.
 
-        If it named the utterance that is being written, that utterance ends here.
+        If it named the utterance that is being written, that utterance ends here. ``text``: it
+        was a delta, without which nothing of its utterance is spoken.
         """
         if self.state is SessionState.CLOSED:
             return
+        if text:
+            self._writing.refuse(utterance)
         writing = self._writing.current
-        if writing is not None and writing.id == utterance:
+        if writing is not None and (writing.id == utterance or (text and utterance is None)):
             self._fail(writing, error, now)
         else:
             self._outbox.put_urgent(Failed(utterance, error))
@@ -194,12 +202,7 @@ class Session:
         While all waits for a release, it should not, or it would never read that: text that is too
         much then is refused.
         """
-        return self._full and not self._lineup.blocked
-
-    @property
-    def _full(self) -> bool:
-        limits, lineup = self.limits, self._lineup
-        return lineup.waiting > limits.max_waiting or len(lineup.pending) > limits.max_utterances
+        return self._writing.full and not self._lineup.blocked
 
     @property
     def unsent_samples(self) -> int:
@@ -299,26 +302,25 @@ class Session:
         records, self._outbox.records = self._outbox.records, []
         return records
 
-    def _check_room(self) -> None:
-        if self._full and self._lineup.blocked:
-            raise TextQueueFull("Too much text waits for a release; release or discard it first.")
-
     # -- interruption and holding back ---------------------------------------------------------
 
     def _cancel(self, request: Cancel, now: float) -> None:
-        self._outbox.silence(request.utterance)
-        if self._lineup.is_stale(request.utterance):  # cancelled twice
-            self._outbox.put_urgent(UtteranceCancelled(request.utterance, 0.0, "", "", True))
+        name = request.utterance
+        self._outbox.silence(name)
+        self._lineup.call_off(name)
+        self._writing.interrupt(name)
+        if self._lineup.is_stale(name):  # cancelled before, or before its text came
+            self._outbox.put_urgent(UtteranceCancelled(name, 0.0, "", "", True))
         else:
             self._drop(self._lineup.interrupted(request, now), now)
 
     def _release(self, name: str | None) -> None:
-        if not self._lineup.announced(name) or name is None:
+        if not self._lineup.confirm(name) or name is None:
             for utterance in self._lineup.held(name):
                 utterance.held = False
 
     def _discard(self, name: str | None, now: float) -> None:
-        if self._lineup.announced(name) and name is not None:
+        if self._lineup.call_off(name) and name is not None:
             self._outbox.put_urgent(UtteranceCancelled(name, 0.0, "", "", True))
         else:
             self._drop([(utterance, 0.0) for utterance in self._lineup.held(name)], now)

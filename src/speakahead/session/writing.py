@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
-from speakahead.errors import InvalidRequest, SpeakaheadError, TextTooLong
+from speakahead.errors import InvalidRequest, SpeakaheadError, TextQueueFull, TextTooLong
 from speakahead.session.events import Append, SentenceReady, Speak, VoiceSettings
 from speakahead.session.limits import Limits
 from speakahead.session.lineup import Lineup
@@ -43,7 +44,14 @@ class Writing:
         self._name = name
         self._counter = 0
         self._usual_length = 0.0  # of utterances that were written; the last ones count most
-        self._refused: Append | None = None  # the first delta of an utterance that is dropped
+        self._refused: Append | None = None  # a delta of an utterance that is dropped
+        self._opening: Append | None = None  # a first delta without text, with settings perhaps
+
+    @property
+    def full(self) -> bool:
+        """Whether more waits to be spoken than should."""
+        limits, lineup = self._limits, self._lineup
+        return lineup.waiting > limits.max_waiting or len(lineup.pending) > limits.max_utterances
 
     @property
     def coming(self) -> int:
@@ -70,6 +78,7 @@ class Writing:
         Raises:
             InvalidRequest: it cannot be spoken; nothing is changed.
         """
+        self._check_room()
         self._check_length(request.text)
         if not request.text.strip():
             raise InvalidRequest("The text is empty.", code="empty_text")
@@ -95,11 +104,15 @@ class Writing:
             self._refused = None
         if self.current is not None and name is not None and name != self.current.id:
             self.end()
-        if self.current is None and not request.delta:
-            return  # some models begin with an empty delta
+        request = self._opened(request)
         try:
+            self._check_room()
             self._check_length(request.delta)
             if self.current is None:
+                if not request.delta:  # some models begin with an empty one
+                    self._language_of(request.settings or self.defaults)
+                    self._opening = request
+                    return
                 if name is not None and self._lineup.find(name):
                     raise InvalidRequest(
                         "This utterance is complete and takes no more text.",
@@ -115,9 +128,37 @@ class Writing:
         if not self.current.failed:
             self._lineup.add_text(self.current, request.delta)
 
+    def refuse(self, name: str | None) -> None:
+        """A delta is missing. If ``current`` is another utterance, that is complete now.
+
+        What follows of the utterance is dropped; the caller has to end ``current``, if it is this.
+        """
+        if self._lineup.is_stale(name):
+            return
+        if self.current is not None and name is not None and name != self.current.id:
+            self.end()
+        if self.current is None:
+            self._opening, self._refused = None, Append("", utterance=name)
+
+    def interrupt(self, name: str | None) -> None:
+        """Forget an utterance that has no text yet; None: and that has failed, for all is new."""
+        over: list[str | None] = []
+        if self._opening is not None and name in (None, self._opening.utterance):
+            over.append(self._opening.utterance)
+            self._opening = None
+        if name is None:
+            if self._refused is not None:
+                over.append(self._refused.utterance)
+            self._refused = None
+            if self.current is not None and self.current.failed:
+                over.append(self.current.id)
+                self.end()
+        for stale in filter(None, over):
+            self._lineup.outdate(stale)
+
     def end(self) -> None:
         """The utterance that is being written is complete."""
-        self._refused = None
+        self._refused = self._opening = None
         if self.current is not None:
             self._usual_length += (self.current.length - self._usual_length) / 2
             self._lineup.end(self.current)
@@ -130,6 +171,18 @@ class Writing:
                 utterance.record.sentence_at = now
             for sentence in sentences:
                 self._outbox.put(utterance, SentenceReady(utterance.id, sentence))
+
+    def _opened(self, request: Append) -> Append:
+        """A first delta with what those without text before it have said."""
+        opening, self._opening = self._opening, None
+        if opening is None or request.utterance not in (None, opening.utterance):
+            return request
+        return replace(
+            request,
+            settings=opening.settings or request.settings,
+            utterance=opening.utterance,
+            skip=request.skip if opening.skip is None else opening.skip,
+        )
 
     def _open(self, request: Speak | Append, now: float) -> Utterance:
         settings = request.settings or self.defaults
@@ -147,6 +200,10 @@ class Writing:
         )
         self._lineup.add(utterance)
         return utterance
+
+    def _check_room(self) -> None:
+        if self.full and self._lineup.blocked:
+            raise TextQueueFull("Too much text waits for a release; release or discard it first.")
 
     def _check_length(self, text: str) -> None:
         if len(text) > self._limits.max_text:
