@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +22,7 @@ from speakahead.cli.agent import agent as agent_cli
 from speakahead.errors import InvalidRequest
 from tests.agent.rig import Events, of, skip_to, speech_backend, text
 from tests.agent.services import services
+from tests.conftest import free_port
 
 WORDS = ("Hello", " there", ". How", " are", " you", "?")
 REMOTE = (ModelKind.BEDROCK, ModelKind.OPENAI, ModelKind.OLLAMA)
@@ -154,6 +156,40 @@ def test_a_model_at_a_service_has_to_be_named() -> None:
         build_model(ModelSettings(ModelKind.BEDROCK))
 
 
+@pytest.mark.parametrize("kind", [ModelKind.OPENAI, ModelKind.OLLAMA, ModelKind.BEDROCK])
+def test_a_service_that_is_not_there_is_named_as_the_cause(
+    kind: ModelKind, caplog: pytest.LogCaptureFixture
+) -> None:
+    model = build_model(settings(kind, f"http://127.0.0.1:{free_port()}"))
+    [error] = of(asyncio.run(answer(make_agent(model, tools=False))), "error")
+    assert error["code"] == "connection_failed"
+    assert "cannot be reached" in error["message"]
+    assert "the model failed" not in caplog.text, "there is no more to say about it"
+
+
+def test_bedrock_without_credentials_says_so(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for name in [name for name in os.environ if name.startswith("AWS_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    for file in ("CONFIG", "SHARED_CREDENTIALS"):
+        monkeypatch.setenv(f"AWS_{file}_FILE", str(tmp_path / "none"))
+    model = build_model(ModelSettings(ModelKind.BEDROCK, "some.model", region="eu-west-1"))
+    [error] = of(asyncio.run(answer(make_agent(model, tools=False))), "error")
+    assert "No AWS credentials" in error["message"]
+
+
+def test_only_openai_itself_needs_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    with pytest.raises(InvalidRequest, match="OPENAI_API_KEY"):
+        build_model(ModelSettings(ModelKind.OPENAI, "some.model"))
+    with services(*WORDS) as stub:
+        model = build_model(ModelSettings(ModelKind.OPENAI, "some.model", url=stub.url))
+        events = asyncio.run(answer(make_agent(model, tools=False)))
+    assert text(events) == "".join(WORDS)
+
+
 def test_a_script_from_a_file(tmp_path: Path) -> None:
     file = tmp_path / "script.json"
     steps: Any = [
@@ -165,10 +201,17 @@ def test_a_script_from_a_file(tmp_path: Path) -> None:
         [Say("Let me check."), Call("order_status", {"order_number": "1"})],
         [Pause(0.5), Say("Here.")],
     ]
-    for wrong in ("", "{}", '{"steps": []}', '{"steps": [[{"say": 1}]]}'):
+    for wrong in (
+        "",
+        "{}",
+        '{"steps": []}',
+        '{"steps": [[{"say": 1}]]}',
+        '{"steps": [[{"sya": ""}]]}',
+    ):
         file.write_text(wrong)
-        with pytest.raises(InvalidRequest):
+        with pytest.raises(InvalidRequest) as refused:
             read_script(file)
+        assert "message" not in refused.value.message
     with pytest.raises(InvalidRequest):
         read_script(tmp_path / "none.json")
 

@@ -157,6 +157,18 @@ def test_a_version_that_is_not_spoken_is_refused_and_the_session_lives() -> None
     played(scenario, query="")
 
 
+def test_greetings_that_are_sent_without_waiting_are_answered_in_order() -> None:
+    async def scenario(rig: Rig, client: Client) -> None:
+        for fields in ({"protocol": 99}, {}, {"protocol": 2}):
+            await client.send("hello", **fields)
+        assert (await client.expect(ErrorMessage)).code == "unsupported_protocol"
+        assert (await client.expect(ErrorMessage)).code == "invalid_request"
+        await client.expect(ReadyMessage)
+
+    for _ in range(5):
+        played(scenario, query="")
+
+
 def test_an_address_with_a_version_that_is_not_spoken() -> None:
     async def scenario() -> None:
         async with serving() as rig, connect(rig.socket_url + "?protocol=7") as connection:

@@ -19,7 +19,6 @@ from strands.types.exceptions import (
     ContextWindowOverflowException,
     EventLoopException,
     MaxTokensReachedException,
-    ModelThrottledException,
 )
 
 from speakahead.agent.batch import run_batch
@@ -28,6 +27,7 @@ from speakahead.agent.events import AgentEvent, Interrupted, interrupted_event
 from speakahead.agent.heard import Heard
 from speakahead.agent.history import heard_messages, newest, place_after
 from speakahead.agent.interruption import Interruption
+from speakahead.agent.models.faults import explain
 from speakahead.agent.reply import (
     ReplayedReply,
     ReplyEvent,
@@ -118,17 +118,14 @@ class StrandsReply:
                 last = InvalidRequest(
                     "The conversation is too long for the model; begin a new one."
                 )
-        except ModelThrottledException:
-            last = Overloaded("The model takes no more requests for now; try again soon.")
         except Exception as error:
-            cause = error.original_exception if isinstance(error, EventLoopException) else error
-            if isinstance(cause, SpeakaheadError):
-                last = cause
-            else:
+            known = explain(error)
+            if known is None:
+                cause = error.original_exception if isinstance(error, EventLoopException) else error
                 log.error("the model failed: %s", describe_fault(cause))
-                last = ConnectionFailed(
-                    "The model did not answer as it should; the agent's log says why."
-                )
+            last = known or ConnectionFailed(
+                "The model did not answer as it should; the agent's log says why."
+            )
         if not self._stop.is_set():
             self.failed = isinstance(last, SpeakaheadError)
             await self._events.put(last)

@@ -53,6 +53,11 @@ class Negotiation:
         known = {str(version): version for version in VERSIONS}
         return self._choose(known.get(value, 0))
 
+    @property
+    def choosing(self) -> bool:
+        """Whether the next message may still be the greeting."""
+        return self._first
+
     def decode(self, frame: Frame) -> Incoming:
         """What the client means by one frame; see ``Codec``."""
         if self._first:

@@ -187,7 +187,10 @@ class _Connection:
             try:
                 request = self._codec.decode(message["bytes"] if text is None else text)
             except RefusedMessage as refused:
-                await self._stream.refuse(refused, refused.utterance, text=refused.text)
+                if self._codec.choosing:  # not behind the answer to the next greeting
+                    await self._wire.send(Failed(None, refused))
+                else:
+                    await self._stream.refuse(refused, refused.utterance, text=refused.text)
                 continue
             match request:
                 case Greeted():

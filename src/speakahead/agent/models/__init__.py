@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from strands.models.model import Model
 
 from speakahead.agent.settings import ModelKind, ModelSettings
@@ -59,9 +61,14 @@ def _at_service(settings: ModelSettings) -> Model:
         from openai import Timeout
         from strands.models.openai import OpenAIModel
 
+        key = settings.api_key or os.environ.get("OPENAI_API_KEY")
+        if key is None and settings.url is None:
+            raise InvalidRequest(
+                "OpenAI needs a key: set OPENAI_API_KEY, or name a server's address."
+            )
         arguments = {
             "base_url": settings.url,
-            "api_key": settings.api_key,
+            "api_key": key or "none",  # a server of one's own asks for none, but the client does
             "timeout": Timeout(read_s, connect=settings.connect_s),
             "max_retries": 1,
         }

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 from strands.models.model import Model
 from strands.types.content import Messages, SystemContentBlock
 from strands.types.streaming import StreamEvent
@@ -69,6 +69,8 @@ class _Script(Message):
     """The form of a script in a file."""
 
     class Part(Message):
+        model_config = ConfigDict(extra="forbid")  # a name that is misspelt would say nothing
+
         say: str | None = None
         pause_s: Annotated[float, Field(ge=0)] | None = None
         call: str | None = None
@@ -91,7 +93,10 @@ def read_script(path: Path) -> list[Step]:
         content = path.read_bytes()
     except OSError:
         raise InvalidRequest("The script cannot be read.") from None
-    script = validate(_Script, parse_object(content))
+    try:
+        script = validate(_Script, parse_object(content))
+    except InvalidRequest as invalid:
+        raise InvalidRequest(invalid.message.replace("message", "script")) from None
     return [[step for part in parts for step in _steps_of(part)] for parts in script.steps]
 
 

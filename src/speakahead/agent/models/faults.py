@@ -1,0 +1,42 @@
+"""Why a model did not answer, as the typed error that its user can act on."""
+
+from __future__ import annotations
+
+from strands.types.exceptions import EventLoopException, ModelThrottledException
+
+from speakahead.errors import ConnectionFailed, Overloaded, SpeakaheadError
+
+_NO_ACCESS = "The model's service refuses the credentials, or they may not use this model."
+_KNOWN = {
+    # httpx (Ollama), OpenAI's client, botocore, Python itself
+    "ConnectError": "The model's server cannot be reached; check its address, and that it runs.",
+    "APIConnectionError": "The model's server cannot be reached; check its address.",
+    "EndpointConnectionError": "The model's service cannot be reached; check region and network.",
+    "ConnectionError": "The model's server cannot be reached; check its address, and that it runs.",
+    "NoCredentialsError": "No AWS credentials were found; the model on Bedrock needs some.",
+    "NoRegionError": "No AWS region is set; the model on Bedrock needs one (--region).",
+    "AuthenticationError": _NO_ACCESS,
+    "PermissionDeniedError": _NO_ACCESS,
+    "AccessDeniedException": _NO_ACCESS,
+    "NotFoundError": "The model's server does not know this model or address.",
+    "ResourceNotFoundException": "The model's service does not know this model in this region.",
+}
+"""By the name of the exception's type or of one of its bases, for the clients' packages are extras
+and need not be there."""
+
+
+def explain(fault: Exception) -> SpeakaheadError | None:
+    """The error of a model's fault, without the fault's own text; None: not a known one."""
+    cause = fault.original_exception if isinstance(fault, EventLoopException) else fault
+    if isinstance(cause, SpeakaheadError):
+        return cause
+    if isinstance(cause, ModelThrottledException):
+        return Overloaded("The model takes no more requests for now; try again soon.")
+    return next(
+        (
+            ConnectionFailed(_KNOWN[kind.__name__])
+            for kind in type(cause).__mro__
+            if kind.__name__ in _KNOWN
+        ),
+        None,
+    )
