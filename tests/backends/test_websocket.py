@@ -1,11 +1,14 @@
 """The WebSocket back end against the real server on a real socket (with an engine of no cost)."""
 
 import asyncio
+from typing import Any
 
 import numpy as np
 import pytest
+from websockets.asyncio.client import ClientConnection, connect
 from websockets.asyncio.server import ServerConnection, serve
 
+from speakahead.backends import websocket
 from speakahead.backends.interface import SpeechBackend, SpeechStream
 from speakahead.backends.websocket import WebSocketBackend, session_url
 from speakahead.errors import (
@@ -234,5 +237,39 @@ def test_leaving_a_server_that_does_not_read() -> None:
             deaf.set()
             for connection in server.connections:
                 connection.transport.abort()
+
+    asyncio.run(asyncio.wait_for(scenario(), 15))
+
+
+def test_a_server_that_does_not_read_for_a_while_is_not_left(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def impatient(url: str, **options: Any) -> ClientConnection:
+        timeout_s = options.pop("ping_timeout", 20.0)  # the library's own
+        hurried = None if timeout_s is None else timeout_s / 200
+        return await connect(url, ping_interval=0.1, ping_timeout=hurried, **options)
+
+    monkeypatch.setattr(websocket, "connect", impatient)
+
+    async def scenario() -> None:
+        async def pause(connection: ServerConnection) -> None:
+            await connection.recv()
+            await connection.send(READY)
+            connection.transport.pause_reading()
+            await asyncio.sleep(1.0)
+            connection.transport.resume_reading()
+            await connection.recv()  # the text
+            await connection.send(
+                '{"type":"error","utterance":"u","code":"overloaded","message":"Busy.",'
+                '"retryable":true}'
+            )
+            await connection.wait_closed()
+
+        async with serve(pause, "127.0.0.1", 0) as server:
+            port = server.sockets[0].getsockname()[1]
+            async with WebSocketBackend(f"ws://127.0.0.1:{port}").open() as stream:
+                await asyncio.sleep(0.8)
+                await stream.send(Append("Hello.", utterance="u"))
+                assert isinstance(await anext(stream), Failed)
 
     asyncio.run(asyncio.wait_for(scenario(), 15))

@@ -94,6 +94,9 @@ class WebSocketBackend:
                     close_timeout=_CLOSE_S,
                     compression=None,  # sound does not get smaller by it
                     max_size=4 * 1024 * 1024,
+                    # A pong is not read while the reader pauses, nor sent while the server reads
+                    # no more; ``silence_s`` finds a server that is dead.
+                    ping_timeout=None,
                 )
             )
         except (OSError, TimeoutError, InvalidHandshake, InvalidURI):
