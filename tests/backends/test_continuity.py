@@ -21,7 +21,7 @@ from speakahead.protocol.client import V2Client
 from speakahead.protocol.codec import Opened
 from speakahead.protocol.messages import SessionLimits
 from speakahead.protocol.v2 import V2Codec
-from speakahead.session import Session
+from speakahead.session import Limits, Session
 from speakahead.session.events import (
     Append,
     Audio,
@@ -479,3 +479,75 @@ def test_of_what_waits_behind_another_utterance_nothing_was_heard() -> None:
     assert (spoken["a"], spoken["b"]) == ("One two", "")
     assert [answer.final for answer in answers].count(True) == 1
     assert answers[-1].final
+
+
+BOOK = "This is a sentence of a long text, which is read aloud. " * 540
+"""More characters than a server takes in one message."""
+
+
+@pytest.mark.parametrize("steps", [0, 30])
+@pytest.mark.parametrize("what", ["lose", "renew"])
+def test_a_long_utterance_goes_on_whole(what: str, steps: int) -> None:
+    assert len(BOOK) > LIMITS.max_text == Limits().max_text
+    script: list[Request] = [
+        *(Append(BOOK[i : i + 50], None, "book") for i in range(0, len(BOOK), 50)),
+        Flush(),
+        Close(),
+    ]
+    rig = Rig()
+    for request in script[:-1]:
+        rig.request(request)
+    while rig.leg is not None and rig.leg.up:
+        rig.work()
+    rig.work(steps)
+    getattr(rig, what)()
+    rig.request(script[-1])
+    rig.finish()
+    assert outline(rig.events) == undisturbed(script)
+
+
+def test_only_the_first_piece_brings_settings_and_what_came() -> None:
+    continuity = Continuity(DEFAULTS)
+    for start in range(0, len(BOOK), 50):
+        continuity.request(Append(BOOK[start : start + 50], None, "book"), 0.0)
+    continuity.observe(UtteranceStarted("book", DEFAULTS), 0.0)
+    first, *others = continuity.resume(0.0)
+    assert isinstance(first, Append)
+    assert (first.settings, first.skip) == (DEFAULTS, 0)
+    assert others
+    for other in others:
+        assert isinstance(other, Append)
+        assert (other.settings, other.skip, other.utterance) == (None, None, "book")
+
+
+SLOW = VoiceSettings(speed=0.5)
+
+
+@pytest.mark.parametrize("name", [None, "u"])
+@pytest.mark.parametrize("later", [None, "u"])
+def test_settings_of_a_first_delta_without_text_count(name: str | None, later: str | None) -> None:
+    continuity = Continuity(DEFAULTS)
+    assert continuity.request(Append("", SLOW, name), 0.0) == []
+    assert continuity.request(Append("", None, name), 0.0) == []
+    (sent,) = continuity.request(Append("Hi.", None, later), 0.0)
+    assert isinstance(sent, Append)
+    same = later in (None, name)
+    assert sent.settings == (SLOW if same else DEFAULTS)
+    if name is not None:
+        assert sent.utterance == name
+    (more,) = continuity.request(Append(" And", None, sent.utterance), 0.0)
+    assert isinstance(more, Append)
+    assert more.settings is None
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [Flush(), Cancel(), Cancel("u"), Discard("u"), Append("", None, "v"), Speak("Yes.")],
+)
+def test_what_was_opened_without_text_can_be_given_up(request_: Request) -> None:
+    continuity = Continuity(DEFAULTS)
+    continuity.request(Append("", SLOW, "u"), 0.0)
+    continuity.request(request_, 0.0)
+    (sent,) = continuity.request(Append("Hi.", None, "u"), 0.0)
+    assert isinstance(sent, Append)
+    assert sent.settings == DEFAULTS

@@ -18,7 +18,7 @@ from collections import deque
 from dataclasses import replace
 
 from speakahead.audio.pcm import SAMPLE_RATE
-from speakahead.backends.followed import Followed
+from speakahead.backends.followed import Followed, Opening
 from speakahead.backends.interruptions import Interruptions
 from speakahead.protocol.messages import REQUEST_REFUSED
 from speakahead.session.events import (
@@ -67,6 +67,7 @@ class Continuity:
         self.handed_over = False
         self._utterances: deque[Followed] = deque()
         self._writing: Followed | None = None
+        self._opening = Opening()
         self._refused: str | None = None  # what is being written has ended already
         self._stale: deque[str] = deque(maxlen=_STALE)
         self._hold_next = False
@@ -134,6 +135,8 @@ class Continuity:
                     utterance.held = False
             case Discard(utterance=name):
                 self._announced(name)
+                if name is not None:
+                    self._opening.forget(name)
                 targets = [u for u in self._named(name) if u.held]
                 self._doom(targets)
                 self._interruptions.ask(request, targets)
@@ -166,6 +169,8 @@ class Continuity:
             requests = self._end_writing()
         settings = None
         if self._writing is None:
+            request = self._opening.joined(request)
+            name = request.utterance
             if not request.delta:
                 return requests
             if name is not None and self._named(name):
@@ -182,6 +187,7 @@ class Continuity:
 
     def _end_writing(self) -> list[Request]:
         self._refused = None
+        self._opening.forget()
         if self._writing is None:
             return []
         self._writing.ended = True
@@ -189,6 +195,7 @@ class Continuity:
         return [Flush()]
 
     def _cancel(self, request: Cancel, now: float) -> list[Request]:
+        self._opening.forget(request.utterance)
         earlier = self._interruptions.answer_for_earlier_legs(request, now)
         self._events.extend(earlier)
         if earlier and request.utterance is not None:
@@ -348,7 +355,7 @@ class Continuity:
             utterance.base = utterance.begins
             utterance.parts_known = utterance.parts
             known = utterance.samples - utterance.begins[1]
-            requests += self._again(utterance, utterance.begins[0], known)
+            requests += utterance.again(utterance.begins[0], known)
         return requests + self._rest()
 
     def hand_over(self) -> list[Request] | None:
@@ -365,16 +372,8 @@ class Continuity:
         self._cut = first.ends - (first.ends == len(first.text))
         requests: list[Request] = []
         for utterance in self._utterances:
-            requests += self._again(utterance, utterance.ends)
+            requests += utterance.again(utterance.ends)
         return requests + self._rest()
-
-    def _again(self, utterance: Followed, start: int, known: int = 0) -> list[Request]:
-        # A blank where there is nothing, for without text there is no utterance.
-        rest = utterance.text[start:] or " "
-        requests: list[Request] = [Hold(utterance.name)] if utterance.held else []
-        continued = known if utterance.started else None
-        requests.append(Append(rest, utterance.settings, utterance.name, continued))
-        return [*requests, Flush()] if utterance.ended else requests
 
     def _rest(self) -> list[Request]:
         requests: list[Request] = [Hold(name) for name in self._hold_names]

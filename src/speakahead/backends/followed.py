@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from speakahead.audio.pcm import SAMPLE_RATE
-from speakahead.session.events import UtteranceCancelled, VoiceSettings
+from speakahead.session.events import (
+    Append,
+    Flush,
+    Hold,
+    Request,
+    UtteranceCancelled,
+    VoiceSettings,
+)
 from speakahead.session.utterance import Stretch, heard_end
 from speakahead.text.spans import Span
+
+_PIECE = 10_000
+"""Characters of one request to the next leg. By default a server refuses more than twice as many,
+though an utterance may have far more."""
 
 
 @dataclass(slots=True, eq=False)
@@ -53,9 +64,44 @@ class Followed:
     def moved(self, span: Span) -> Span:
         return Span(span.start + self.base[0], span.end + self.base[0])
 
+    def again(self, start: int, known: int = 0) -> list[Request]:
+        """What asks the next leg for the text from ``start``, of which ``known`` samples came."""
+        # A blank where there is nothing, for without text there is no utterance.
+        rest = self.text[start:] or " "
+        requests: list[Request] = [Hold(self.name)] if self.held else []
+        skip = known if self.started else None
+        requests.append(Append(rest[:_PIECE], self.settings, self.name, skip))
+        requests += [
+            Append(rest[position : position + _PIECE], None, self.name)
+            for position in range(_PIECE, len(rest), _PIECE)
+        ]
+        return [*requests, Flush()] if self.ended else requests
+
     def cancelled(self, played_s: float | None, now: float, *, final: bool) -> UtteranceCancelled:
         """The answer to an interruption, as far as it is known here."""
         if played_s is None:
             played_s = max(0.0, self.samples / SAMPLE_RATE - max(0.0, self.plays_until - now))
         end = heard_end(self.text, self.heard, played_s)
         return UtteranceCancelled(self.name, played_s, self.text[:end], self.text[end:], final)
+
+
+class Opening:
+    """What deltas without text have said of an utterance that begins with its first text."""
+
+    def __init__(self) -> None:
+        self._said: Append | None = None
+
+    def joined(self, request: Append) -> Append:
+        """A delta with what was said before, which is remembered until it has text."""
+        said, self._said = self._said, None
+        if said is not None and request.utterance in (None, said.utterance):
+            settings = request.settings or said.settings
+            request = replace(request, settings=settings, utterance=said.utterance)
+        if not request.delta:
+            self._said = request
+        return request
+
+    def forget(self, name: str | None = None) -> None:
+        """Drop an utterance of this name; None: whatever it is."""
+        if self._said is not None and name in (None, self._said.utterance):
+            self._said = None
