@@ -9,10 +9,10 @@ from typing import Any
 from speakahead.errors import InvalidRequest, RemoteError
 from speakahead.protocol.framing import is_audio, unpack
 from speakahead.protocol.messages import (
-    REQUEST_REFUSED,
     CancelledMessage,
     CancelMessage,
     CaptionsMessage,
+    ClientMessage,
     CloseMessage,
     ConfigureMessage,
     DiscardMessage,
@@ -31,6 +31,7 @@ from speakahead.protocol.messages import (
     UtteranceStartMessage,
     parse_server_message,
 )
+from speakahead.protocol.outstanding import Outstanding
 from speakahead.session.events import (
     Append,
     Audio,
@@ -71,17 +72,14 @@ class V2Client:
         self.last_error: RemoteError | None = None
         self._settings = settings
         self._spoken = settings or VoiceSettings()
-        self._unanswered = 0  # utterances that have not ended
-        self._open = False  # text is being written
-        self._open_name: str | None = None
-        self._held: set[str | None] = set()
+        self._outstanding = Outstanding()
         self._numbers: dict[int, str] = {}
         self._events: deque[Event] = deque()
 
     @property
     def owed(self) -> bool:
         """Whether the server owes an answer."""
-        return self.ready is None or (self._unanswered > 0 and not self._held)
+        return self.ready is None or self._outstanding.owed
 
     def greeting(self) -> list[str]:
         """The first messages."""
@@ -92,50 +90,14 @@ class V2Client:
 
     def encode(self, request: Request) -> list[str]:
         """The messages that say a request; a whole text is one that is flushed."""
-        match request:
-            case Speak(text=text, settings=settings, utterance=utterance):
-                frames = self.encode(Flush()) if self._open else []
-                frames += self.encode(Append(text, settings, utterance))
-                return frames + self.encode(Flush())
-            case Append(delta=delta, settings=settings, utterance=utterance, skip=skip):
-                self._open_utterance(delta, utterance)
-                fields = {} if settings is None else _fields(settings)
-                if skip is not None:
-                    fields["skip_samples"] = skip
-                return [TextMessage(text=delta, utterance=utterance, **fields).to_json()]
-            case Flush():
-                self._unanswered += self._open
-                self._open = False
-                return [FlushMessage().to_json()]
-            case Configure(settings=settings):
-                return [ConfigureMessage(**_fields(settings)).to_json()]
-            case Cancel(utterance=utterance, played_s=played_s):
-                self._open = self._open and utterance is not None
-                played_ms = None if played_s is None else played_s * 1000
-                return [CancelMessage(utterance=utterance, played_ms=played_ms).to_json()]
-            case Hold(utterance=utterance):
-                self._held.add(utterance)
-                return [HoldMessage(utterance=utterance).to_json()]
-            case Release(utterance=utterance):
-                self._confirmed(utterance)
-                return [ReleaseMessage(utterance=utterance).to_json()]
-            case Discard(utterance=utterance):
-                self._confirmed(utterance)
-                return [DiscardMessage(utterance=utterance).to_json()]
-            case Close():
-                return [*(self.encode(Flush()) if self._open else []), CloseMessage().to_json()]
-
-    def _open_utterance(self, delta: str, name: str | None) -> None:
-        if self._open and name is not None and name != self._open_name:
-            self._unanswered += 1  # the one before is complete
-            self._open_name = name
-        elif not self._open and delta:
-            self._open, self._open_name = True, name
-
-    def _confirmed(self, utterance: str | None) -> None:
-        if utterance is None:
-            self._held.clear()
-        self._held -= {utterance, None}
+        frames: list[str] = []
+        if self._outstanding.flush_first(request):
+            frames += self.encode(Flush())
+        if isinstance(request, Speak):
+            frames += self.encode(Append(request.text, request.settings, request.utterance))
+            return frames + self.encode(Flush())
+        self._outstanding.asked(request)
+        return [*frames, _message(request).to_json()]
 
     def receive(self, frame: str | bytes) -> None:
         """Take a frame from the server.
@@ -165,6 +127,7 @@ class V2Client:
         return self._events.popleft() if self._events else None
 
     def _take(self, message: ServerMessage) -> None:
+        self._outstanding.answered(message)
         match message:
             case ReadyMessage():
                 self.ready = message
@@ -175,15 +138,12 @@ class V2Client:
             case CaptionsMessage():
                 self._events.append(self._captions(message))
             case UtteranceCompleteMessage():
-                self._ended()
                 self._events.append(
                     UtteranceCompleted(
                         message.utterance, message.duration_ms / 1000, message.elapsed_ms / 1000
                     )
                 )
             case CancelledMessage():
-                if message.utterance is not None:
-                    self._ended()
                 self._events.append(
                     UtteranceCancelled(
                         message.utterance,
@@ -208,12 +168,7 @@ class V2Client:
             raise error
         if message.utterance is None:
             self.last_error = error
-        elif message.code not in REQUEST_REFUSED:
-            self._ended()
         self._events.append(Failed(message.utterance, error))
-
-    def _ended(self) -> None:
-        self._unanswered = max(0, self._unanswered - 1)
 
     def _captions(self, message: CaptionsMessage) -> SentenceStarted:
         words = tuple(
@@ -222,6 +177,32 @@ class V2Client:
         text = " ".join(word.text for word in words)
         sentence = Sentence(text, message.sentence, Span(*message.span), Boundary(message.boundary))
         return SentenceStarted(message.utterance, sentence, 0.0, words)
+
+
+def _message(
+    request: Append | Flush | Close | Configure | Cancel | Hold | Release | Discard,
+) -> ClientMessage:
+    match request:
+        case Append(delta=delta, settings=settings, utterance=utterance, skip=skip):
+            fields = {} if settings is None else _fields(settings)
+            if skip is not None:
+                fields["skip_samples"] = skip
+            return TextMessage(text=delta, utterance=utterance, **fields)
+        case Flush():
+            return FlushMessage()
+        case Configure(settings=settings):
+            return ConfigureMessage(**_fields(settings))
+        case Cancel(utterance=utterance, played_s=played_s):
+            played_ms = None if played_s is None else played_s * 1000
+            return CancelMessage(utterance=utterance, played_ms=played_ms)
+        case Hold(utterance=utterance):
+            return HoldMessage(utterance=utterance)
+        case Release(utterance=utterance):
+            return ReleaseMessage(utterance=utterance)
+        case Discard(utterance=utterance):
+            return DiscardMessage(utterance=utterance)
+        case Close():
+            return CloseMessage()
 
 
 def _fields(settings: VoiceSettings) -> dict[str, Any]:
