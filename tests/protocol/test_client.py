@@ -135,7 +135,7 @@ NEXT = (Append("Next.", utterance="n"), Flush())
         ([Hold("h"), Append("Claim.", utterance="h"), Cancel("h")], NEXT),
         ([Hold("h"), Append("Claim.", utterance="h"), Discard("h")], NEXT),
         ([Hold(), Speak("Claim."), Discard()], NEXT),
-        ([Hold("h"), Discard("h")], [Append("Claim.", utterance="h"), Flush()]),
+        ([Hold("h"), Discard("h"), Append("Claim.", utterance="h"), Flush()], NEXT),
         ([Speak("Hello.", NOBODY, "a"), Append("more", utterance="a"), Flush()], NEXT),
         ([Append("Hello.", NOBODY), Append("more"), Flush()], NEXT),
         ([Append("x" * 101), Append("more"), Flush()], NEXT),

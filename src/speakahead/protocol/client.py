@@ -91,7 +91,7 @@ class V2Client:
     def encode(self, request: Request) -> list[str]:
         """The messages that say a request; a whole text is one that is flushed."""
         frames: list[str] = []
-        if self._outstanding.flush_first(request):
+        if isinstance(request, Speak | Close) and self._outstanding.writing:
             frames += self.encode(Flush())
         if isinstance(request, Speak):
             frames += self.encode(Append(request.text, request.settings, request.utterance))

@@ -141,20 +141,15 @@ class Writing:
             self._opening, self._refused = None, Append("", utterance=name)
 
     def interrupt(self, name: str | None) -> None:
-        """Forget an utterance that has no text yet; None: and that has failed, for all is new."""
-        over: list[str | None] = []
-        if self._opening is not None and name in (None, self._opening.utterance):
-            over.append(self._opening.utterance)
-            self._opening = None
-        if name is None:
-            if self._refused is not None:
-                over.append(self._refused.utterance)
-            self._refused = None
-            if self.current is not None and self.current.failed:
-                over.append(self.current.id)
-                self.end()
-        for stale in filter(None, over):
-            self._lineup.outdate(stale)
+        """Forget an utterance that is not spoken: without text yet, refused, or failed."""
+        for request in (self._opening, self._refused):
+            if request is not None and name in (None, request.utterance):
+                if request.utterance is not None:
+                    self._lineup.outdate(request.utterance)
+                self._opening = self._refused = None
+        if self.current is not None and self.current.failed and name in (None, self.current.id):
+            self._lineup.outdate(self.current.id)
+            self.end()
 
     def end(self) -> None:
         """The utterance that is being written is complete."""
