@@ -17,7 +17,8 @@ import typer
 
 from speakahead.agent.settings import ModelKind, ModelSettings, SpeechSettings
 from speakahead.cli import page
-from speakahead.errors import InvalidRequest, SpeakaheadError
+from speakahead.cli.extras import needing
+from speakahead.errors import InvalidRequest
 
 if TYPE_CHECKING:
     from strands import Agent
@@ -321,15 +322,11 @@ async def _load(
     words: ModelSettings, sound: SpeechSettings
 ) -> tuple[Callable[[], Agent], SpeechBackend]:
     """What makes agents, and what speaks for them; both loaded at the same time."""
-    try:
+    with needing("The agent", "agent"):
         from speakahead.agent.app import make_agent
         from speakahead.agent.models import build_model
         from speakahead.agent.models.embedded import fetch, weights_path
         from speakahead.agent.speech import open_speech
-    except ImportError:
-        raise SpeakaheadError(
-            "The agent needs more packages: pip install 'speakahead[agent]'."
-        ) from None
     from speakahead.assets import ConsoleProgress
 
     if words.kind is ModelKind.EMBEDDED and not weights_path().exists():

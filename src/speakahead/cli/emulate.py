@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from speakahead.cli.extras import needing
 from speakahead.errors import InvalidRequest
 
 if TYPE_CHECKING:
@@ -46,7 +47,8 @@ def sagemaker(
     ] = None,
 ) -> None:
     """A SageMaker AI endpoint in front of a container on this machine, for the real SDK client."""
-    from speakahead.emulator import Fault, LocalEndpoint
+    with needing("The stand-in", "aws"):
+        from speakahead.emulator import Fault, LocalEndpoint
 
     endpoint = LocalEndpoint(
         container,
