@@ -109,7 +109,7 @@ def show_table(title: str, rows: dict[str, object], *, to_error: bool = False) -
     table.add_column(style="bold")
     table.add_column(overflow="fold")
     for name, value in rows.items():
-        table.add_row(name, str(value))
+        table.add_row(Text(name), Text(str(value)))
     Console(stderr=to_error).print(table)
 
 

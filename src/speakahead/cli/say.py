@@ -11,6 +11,7 @@ from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from speakahead.audio.pcm import SAMPLE_RATE
 from speakahead.backends.local import LocalBackend, LocalStream
@@ -129,7 +130,7 @@ class Timeline:
         table.add_column("sentence")
         for row in self._rows:
             table.add_row(_seconds(row.complete_s), _seconds(row.started_s), _seconds(row.heard_s),
-                          row.text)  # fmt: skip
+                          Text(row.text))  # fmt: skip
         console = Console(stderr=True)
         console.print(table)
         heard = next((row.heard_s for row in self._rows if row.heard_s is not None), None)
