@@ -37,6 +37,15 @@ def test_say_writes_a_wav_file_and_a_time_line(tmp_path: Path) -> None:
     assert "First sound at" in printed
 
 
+def test_the_time_line_shows_the_text_as_it_was_written(tmp_path: Path) -> None:
+    text = "Say [red]x[/red] or [/b] now."
+    done = run("say", text, "-o", str(tmp_path / "x.wav"), "--timeline")
+    assert done.returncode == 0, done.stderr
+    shown = "".join(line.rpartition("│")[0].rpartition("│")[2].strip() + " "
+                    for line in done.stderr.decode().splitlines())  # fmt: skip
+    assert text in " ".join(shown.split())
+
+
 def test_say_speaks_standard_input_while_it_is_written() -> None:
     process = subprocess.Popen(
         [sys.executable, "-m", "speakahead", "say", "-", "-o", "-"],
@@ -119,6 +128,49 @@ def test_errors_are_one_line(arguments: list[str], message: str, tmp_path: Path)
     assert done.returncode == 1
     assert message in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["demo", "--rate", "0"],
+        ["demo", "--rate", "nan"],
+        ["check", "http://127.0.0.1:1", "--timeout", "nan"],
+        ["check", "http://127.0.0.1:1", "--timeout", "inf"],
+        ["check", "http://127.0.0.1:1", "--timeout", "0"],
+    ],
+)
+def test_a_number_out_of_range_is_refused(arguments: list[str]) -> None:
+    done = run(*arguments)
+    assert done.returncode == 2
+    assert f"Invalid value for '{arguments[-2]}'" in done.stderr.decode()
+
+
+@pytest.mark.parametrize(
+    ("package", "arguments", "extra"),
+    [
+        ("h2", ["emulate", "sagemaker"], "aws"),
+        ("cryptography", ["emulate", "sagemaker"], "aws"),
+        ("strands", ["agent", "ask", "Hi.", "--model", "scripted"], "agent"),
+    ],
+)
+def test_packages_that_are_missing_are_named(
+    package: str, arguments: list[str], extra: str
+) -> None:
+    """As where the extra was never installed."""
+    program = (
+        f"import sys; sys.modules[{package!r}] = None; from speakahead.cli.main import main; main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert f"needs more packages: pip install 'speakahead[{extra}]'." in done.stderr
+    assert len(done.stderr.splitlines()) == 1
 
 
 @pytest.mark.skipif(os.path.exists("/dev/snd"), reason="there may be a sound device here")

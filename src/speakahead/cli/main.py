@@ -81,7 +81,9 @@ def say(
 @app.command()
 def demo(
     output: Annotated[str, typer.Option("--output", "-o", help="The WAV file.")] = "demo.wav",
-    rate: Annotated[float, typer.Option(help="Words a second that the reply arrives with.")] = 10,
+    rate: Annotated[
+        float, typer.Option(min=0.1, help="Words a second that the reply arrives with.")
+    ] = 10,
     voice: Voice = "af_heart",
     model: Model = None,
 ) -> None:
@@ -203,7 +205,9 @@ def voices(
 @app.command()
 def check(
     url: Annotated[str, typer.Argument(help="Base URL of a server, e.g. http://127.0.0.1:8080")],
-    timeout: Annotated[float, typer.Option(help="Seconds to wait for each answer.")] = 30.0,
+    timeout: Annotated[
+        float, typer.Option(min=0.1, max=86400, help="Seconds to wait for each answer.")
+    ] = 30.0,
     api_key: Annotated[
         str | None, typer.Option(envvar="SPEAKAHEAD_API_KEY", help="Key, if it wants one.")
     ] = None,
