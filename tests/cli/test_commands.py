@@ -173,6 +173,30 @@ def test_packages_that_are_missing_are_named(
     assert len(done.stderr.splitlines()) == 1
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full here")
+@pytest.mark.parametrize(
+    ("arguments", "name"),
+    [
+        (["say", "Hello there.", "-o", "/dev/full"], "/dev/full"),
+        (["say", "Hello there.", "-o", "-"], "Standard output"),
+        (["voices"], "Standard output"),
+        (["voices", "--json"], "Standard output"),
+    ],
+)
+def test_a_full_disk_is_one_line(arguments: list[str], name: str) -> None:
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "speakahead", *arguments],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+    assert done.returncode == 1
+    assert done.stderr == f"speakahead: {name} cannot be written: No space left on device.\n"
+
+
 @pytest.mark.skipif(os.path.exists("/dev/snd"), reason="there may be a sound device here")
 def test_without_a_sound_device_say_tells_what_to_do() -> None:
     done = run("say", "Hi.")

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from speakahead.assets import Voices, locate
+from speakahead.cli.outputs import to_standard_output
 from speakahead.text.g2p.languages import LANGUAGES, language_of_voice
 
 _SEX = {"f": "female", "m": "male"}
@@ -30,10 +31,12 @@ def voices(model: Path | None, as_json: bool) -> None:
             }
         )
     if as_json:
-        print(json.dumps(rows, indent=1))
+        with to_standard_output():
+            print(json.dumps(rows, indent=1))
         return
     table = Table("voice", "language", "", "")
     for row in rows:
         note = "" if row["available"] else "cannot be spoken yet"
         table.add_row(str(row["name"]), str(row["language_name"]), str(row["sex"]), note)
-    Console().print(table)
+    with to_standard_output():
+        Console().print(table)

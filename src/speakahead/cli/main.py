@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import sys
 from enum import StrEnum
 from importlib.metadata import version
@@ -294,7 +293,8 @@ def main() -> None:
         sys.exit(1)
     except KeyboardInterrupt:
         sys.exit(130)
-    except BrokenPipeError:
-        # The reader of our output has left; keep the interpreter from complaining at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except BrokenPipeError:  # the reader of our output has left
+        from speakahead.cli.outputs import drop_standard_output
+
+        drop_standard_output()
         sys.exit(1)
