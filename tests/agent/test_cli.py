@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 import wave
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +19,7 @@ from typer.testing import CliRunner
 
 from speakahead.cli import page
 from speakahead.cli.agent import agent
+from speakahead.cli.outputs import OutputFailed
 from speakahead.errors import InvalidRequest
 
 
@@ -31,6 +33,51 @@ def test_ask_prints_the_answer_and_writes_its_sound(tmp_path: Path) -> None:
     assert "first_audio_s" in result.stderr
     with wave.open(str(output)) as file:
         assert 0.8 < file.getnframes() / file.getframerate() < 4
+
+
+def test_ask_finds_a_file_that_cannot_be_written_before_it_loads_anything() -> None:
+    arguments = ["ask", "Hi.", "--model", "scripted", "--speech", "ftp://host"]
+    result = CliRunner().invoke(agent, [*arguments, "-o", "/nonexistent/x.wav"])
+    assert isinstance(result.exception, OutputFailed)
+    assert "/nonexistent/x.wav cannot be written" in result.exception.message
+
+
+def test_an_interrupted_answer_keeps_what_was_spoken(tmp_path: Path) -> None:
+    script, output = tmp_path / "script.json", tmp_path / "answer.wav"
+    steps = [[{"say": "Hello there. " + "This goes on and on. " * 200}]]
+    script.write_text(json.dumps({"steps": steps}))
+    arguments = ["--model", "scripted", "--script", str(script), "-o", str(output)]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "speakahead", "agent", "ask", "Hi.", *arguments],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    )
+    deadline = time.monotonic() + 120
+    while not output.exists() or output.stat().st_size < 20_000:
+        assert process.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(60) == 130
+    assert process.stderr is not None
+    assert b"Traceback" not in process.stderr.read()
+    with wave.open(str(output)) as file:
+        assert 44 + 2 * file.getnframes() == output.stat().st_size
+
+
+def test_the_sound_alone_is_on_standard_output(tmp_path: Path) -> None:
+    script = tmp_path / "script.json"
+    script.write_text(json.dumps({"steps": [[{"say": "Hello there."}]]}))
+    arguments = ["ask", "Hi.", "--model", "scripted", "--script", str(script), "-o", "-"]
+    done = subprocess.run(
+        [sys.executable, "-m", "speakahead", "agent", *arguments],
+        capture_output=True,
+        timeout=120,
+        check=True,
+    )
+    assert done.stdout.startswith(b"RIFF")
+    assert b"Hello" not in done.stdout
+    assert b"Hello there." in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,6 @@ import contextlib
 import logging
 import socket
 import sys
-import wave
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -23,7 +22,9 @@ from speakahead.errors import InvalidRequest
 if TYPE_CHECKING:
     from strands import Agent
 
+    from speakahead.agent.request import AgentRequest
     from speakahead.backends.interface import SpeechBackend
+    from speakahead.cli.outputs import Output
 
 agent = typer.Typer(no_args_is_help=True, help="A voice agent that speaks while it writes.")
 
@@ -153,7 +154,12 @@ def ask(
     prompt: Annotated[str, typer.Argument(help="What to ask.")],
     mode: Annotated[str, typer.Option(help="bidi, or batch for comparison.")] = "bidi",
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="A WAV file for the answer.")
+        str | None,
+        typer.Option(
+            "--output",
+            "-o",
+            help="A WAV file, or - for standard output; without it nothing is heard.",
+        ),
     ] = None,
     model: Kind = None,
     model_id: ModelId = None,
@@ -254,16 +260,35 @@ async def _ask(
     words: ModelSettings,
     sound: SpeechSettings,
     payload: dict[str, object],
-    output: Path | None,
+    target: str | None,
 ) -> bool:
     from speakahead.agent.request import parse_request
+    from speakahead.cli.outputs import open_output
 
     request = parse_request(payload)
-    make, backend = await _load(words, sound)
+    output = None if target is None else open_output(target)
+    try:
+        make, backend = await _load(words, sound)
+        return await _answer(make, backend, request, output, quiet=target == "-")
+    finally:
+        if output is not None:
+            await output.close()
+
+
+async def _answer(
+    make: Callable[[], Agent],
+    backend: SpeechBackend,
+    request: AgentRequest,
+    output: Output | None,
+    *,
+    quiet: bool,
+) -> bool:
+    """``quiet``: standard output is for the sound."""
     from speakahead.agent.conversation import Conversations
+    from speakahead.audio.pcm import from_s16le
 
     good = True
-    pcm = bytearray()
+    paper = sys.stderr if quiet else sys.stdout
     async with (
         Conversations(make, backend) as conversations,
         contextlib.aclosing(conversations.named(None).turn(request)) as events,
@@ -271,22 +296,17 @@ async def _ask(
         async for event in events:
             match event["type"]:
                 case "text_delta":
-                    print(event["text"], end="", flush=True)
+                    print(event["text"], end="", flush=True, file=paper)
                 case "audio_chunk":
-                    pcm += base64.b64decode(event["audio"])
+                    if output is not None:
+                        await output.write(from_s16le(base64.b64decode(event["audio"])))
                 case "error":
                     good = False
                     print(f"\nspeakahead: {event['message']}", file=sys.stderr)
                 case "agent_end":
-                    print()
+                    print(file=paper)
                     for name, value in event["timings"].items():
                         print(f"{name:18} {'-' if value is None else value}", file=sys.stderr)
-    if output is not None:
-        with wave.open(str(output), "wb") as file:
-            file.setnchannels(1)
-            file.setsampwidth(2)
-            file.setframerate(24_000)
-            file.writeframes(bytes(pcm))
     return good
 
 
