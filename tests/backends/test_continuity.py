@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from speakahead.audio.pcm import SAMPLE_RATE
 from speakahead.backends.continuity import Continuity
-from speakahead.errors import RemoteError
+from speakahead.errors import RemoteError, SynthesisFailed
 from speakahead.protocol.client import V2Client
 from speakahead.protocol.codec import Opened
 from speakahead.protocol.messages import SessionLimits
@@ -542,7 +542,7 @@ def test_settings_of_a_first_delta_without_text_count(name: str | None, later: s
 
 @pytest.mark.parametrize(
     "request_",
-    [Flush(), Cancel(), Cancel("u"), Discard("u"), Append("", None, "v"), Speak("Yes.")],
+    [Flush(), Append("", None, "v"), Speak("Yes.")],
 )
 def test_what_was_opened_without_text_can_be_given_up(request_: Request) -> None:
     continuity = Continuity(DEFAULTS)
@@ -551,3 +551,26 @@ def test_what_was_opened_without_text_can_be_given_up(request_: Request) -> None
     (sent,) = continuity.request(Append("Hi.", None, "u"), 0.0)
     assert isinstance(sent, Append)
     assert sent.settings == DEFAULTS
+
+
+@pytest.mark.parametrize("begun", [Append("", SLOW, "u"), Hold("u")])
+@pytest.mark.parametrize("drop", [Cancel(), Cancel("u")])
+def test_what_was_given_up_before_its_text_came_is_not_said(begun: Request, drop: Request) -> None:
+    continuity = Continuity(DEFAULTS)
+    for request in (begun, drop):
+        continuity.request(request, 0.0)
+    assert continuity.request(Append("Hi.", None, "u"), 0.0) == []
+    (sent,) = continuity.request(Append("Next."), 0.0)
+    assert isinstance(sent, Append)
+    assert sent.settings == DEFAULTS
+
+
+@pytest.mark.parametrize("name", [None, "u"])
+def test_what_follows_an_interruption_is_not_part_of_what_failed(name: str | None) -> None:
+    continuity = Continuity(DEFAULTS)
+    (sent,) = continuity.request(Append("Hi. And", None, name), 0.0)
+    assert isinstance(sent, Append)
+    continuity.observe(Failed(sent.utterance, SynthesisFailed("")), 0.0)
+    assert continuity.request(Append(" more"), 0.0) == []
+    continuity.request(Cancel(), 0.0)
+    assert continuity.request(Append("Next."), 0.0)

@@ -9,7 +9,7 @@ because the same sentence has the same sound. Two ways lead from one leg to the 
 * ``hand_over``, before a leg ends: the next one begins with the sentence after the one that is
   being spoken, and makes its sound while the old one finishes. ``handed_over`` says when it has.
 
-Names, positions and times in events are those of the whole session, whichever leg they come from.
+Names, positions and times in events are those of the whole session.
 """
 
 from __future__ import annotations
@@ -103,8 +103,8 @@ class Continuity:
         """
         held = self._hold_next or self._hold_names or any(u.held for u in self._utterances)
         first = self._utterances[0] if self._utterances else None
-        due = self._interruptions.due
-        return not (due or held or (first and (first.goes_on or first.untouched)))
+        held = held or self._interruptions.due
+        return not (held or (first and (first.goes_on or first.untouched)))
 
     def next_event(self) -> Event | None:
         """The next event for the client, oldest first."""
@@ -134,9 +134,7 @@ class Continuity:
                 for utterance in self._named(name):
                     utterance.held = False
             case Discard(utterance=name):
-                self._announced(name)
-                if name is not None:
-                    self._opening.forget(name)
+                self._announced(name, unsaid=True)
                 targets = [u for u in self._named(name) if u.held]
                 self._doom(targets)
                 self._interruptions.ask(request, targets)
@@ -154,8 +152,9 @@ class Continuity:
         elif not held:
             self._hold_next = True
 
-    def _announced(self, name: str | None) -> None:
-        """What is held before it is there waits no more; None: nothing of that kind does."""
+    def _announced(self, name: str | None, *, unsaid: bool = False) -> None:
+        """What is held before it is there waits no more (None: nothing does), or is not said."""
+        self._stale.extend(n for n in self._hold_names if unsaid and name in (None, n))
         self._hold_next = self._hold_next and name is not None
         self._hold_names = deque(n for n in self._hold_names if name not in (None, n))
 
@@ -195,7 +194,11 @@ class Continuity:
         return [Flush()]
 
     def _cancel(self, request: Cancel, now: float) -> list[Request]:
-        self._opening.forget(request.utterance)
+        self._stale.extend(self._opening.forget(request.utterance))
+        self._announced(request.utterance, unsaid=True)
+        if self._refused and request.utterance in (None, self._refused):
+            self._stale.append(self._refused)
+            self._refused = None
         earlier = self._interruptions.answer_for_earlier_legs(request, now)
         self._events.extend(earlier)
         if earlier and request.utterance is not None:
@@ -213,8 +216,7 @@ class Continuity:
             return [request]
         self._interruptions.ask(request, targets)
         if request.played_s is not None and targets and targets[0].base[1]:
-            played_s = max(0.0, request.played_s - targets[0].base_s)
-            return [replace(request, played_s=played_s)]
+            request = replace(request, played_s=max(0.0, request.played_s - targets[0].base_s))
         return [request]
 
     def _named(self, name: str | None) -> list[Followed]:
@@ -354,8 +356,8 @@ class Continuity:
             utterance.untouched = utterance.parts > 0
             utterance.base = utterance.begins
             utterance.parts_known = utterance.parts
-            known = utterance.samples - utterance.begins[1]
-            requests += utterance.again(utterance.begins[0], known)
+            start, sample = utterance.begins
+            requests += utterance.again(start, utterance.samples - sample)
         return requests + self._rest()
 
     def hand_over(self) -> list[Request] | None:
@@ -381,11 +383,10 @@ class Continuity:
         return [*requests, Close()] if self.closing else requests
 
     def _done_its_part(self, utterance: Followed, event: Event) -> bool:
-        leaving = self._leaving
-        if utterance is not leaving:
+        if utterance is not self._leaving:
             return True
         if isinstance(event, SentenceStarted):
-            return utterance.moved(event.sentence.span).start >= leaving.ends
+            return utterance.moved(event.sentence.span).start >= utterance.ends
         return isinstance(event, UtteranceCompleted)
 
     def _leave(self) -> None:

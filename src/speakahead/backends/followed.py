@@ -101,7 +101,10 @@ class Opening:
             self._said = request
         return request
 
-    def forget(self, name: str | None = None) -> None:
-        """Drop an utterance of this name; None: whatever it is."""
-        if self._said is not None and name in (None, self._said.utterance):
-            self._said = None
+    def forget(self, name: str | None = None) -> list[str]:
+        """Drop an utterance of this name; None: whatever it is. Returns the name, if it has one."""
+        said = self._said
+        if said is None or name not in (None, said.utterance):
+            return []
+        self._said = None
+        return [] if said.utterance is None else [said.utterance]
