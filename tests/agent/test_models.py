@@ -105,7 +105,8 @@ def test_a_service_that_hangs_is_given_up(kind: ModelKind, pieces: int) -> None:
     [error] = of(events, "error")
     assert error["code"] == "connection_failed"
     assert error["retryable"]
-    assert "nothing for 0.6 seconds" in error["message"]
+    # By the watch, or by the client, which gives up soon after it.
+    assert "has written nothing for" in error["message"]
     assert text(events).startswith("Hello there" if pieces else "")
     assert events[-1]["stop_reason"] == "error"
 

@@ -7,9 +7,13 @@ from strands.types.exceptions import EventLoopException, ModelThrottledException
 from speakahead.errors import ConnectionFailed, Overloaded, SpeakaheadError
 
 _NO_ACCESS = "The model's service refuses the credentials, or they may not use this model."
+_SILENT = "The model has written nothing for too long; try again, or let it be silent for longer."
 _KNOWN = {
     # httpx (Ollama), OpenAI's client, botocore, Python itself
     "ConnectError": "The model's server cannot be reached; check its address, and that it runs.",
+    "APITimeoutError": _SILENT,  # before what it derives from
+    "ReadTimeout": _SILENT,
+    "ReadTimeoutError": _SILENT,
     "APIConnectionError": "The model's server cannot be reached; check its address.",
     "EndpointConnectionError": "The model's service cannot be reached; check region and network.",
     "ConnectionError": "The model's server cannot be reached; check its address, and that it runs.",
