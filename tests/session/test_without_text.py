@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from speakahead.errors import SynthesisFailed, UnknownVoice
+from speakahead.errors import SynthesisFailed
 from speakahead.protocol.codec import Codec
 from speakahead.protocol.json import RefusedMessage
 from speakahead.protocol.v1 import V1Codec
@@ -26,15 +26,10 @@ from speakahead.session.events import (
     VoiceSettings,
 )
 from tests.session.test_interruption import answers, speak_all, taken
+from tests.session.test_session import language_of
 
 CLAIM = (Append("Your flight leaves at nine.", utterance="claim"), Flush())
 NEXT = (Append("Next."), Flush())
-
-
-def language_of(settings: VoiceSettings) -> str:
-    if settings.voice == "nobody":
-        raise UnknownVoice("There is no such voice.")
-    return "en-us"
 
 
 def after(*requests: Request, limits: Limits | None = None) -> Session:

@@ -17,7 +17,6 @@ from strands import Agent
 from strands.types.content import Messages
 from strands.types.exceptions import (
     ContextWindowOverflowException,
-    EventLoopException,
     MaxTokensReachedException,
 )
 
@@ -40,12 +39,10 @@ from speakahead.agent.reply import (
 from speakahead.agent.request import AgentRequest
 from speakahead.backends.interface import SpeechBackend
 from speakahead.errors import (
-    ConnectionFailed,
     InvalidRequest,
     Overloaded,
     SpeakaheadError,
     TextTooLong,
-    describe_fault,
 )
 from speakahead.session.events import VoiceSettings
 
@@ -119,13 +116,7 @@ class StrandsReply:
                     "The conversation is too long for the model; begin a new one."
                 )
         except Exception as error:
-            known = explain(error)
-            if known is None:
-                cause = error.original_exception if isinstance(error, EventLoopException) else error
-                log.error("the model failed: %s", describe_fault(cause))
-            last = known or ConnectionFailed(
-                "The model did not answer as it should; the agent's log says why."
-            )
+            last = explain(error)
         if not self._stop.is_set():
             self.failed = isinstance(last, SpeakaheadError)
             await self._events.put(last)
